@@ -1,0 +1,1 @@
+"""Flux, kustomize and registry semantics as pure functions: no files, no diagnostics."""

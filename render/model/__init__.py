@@ -1,0 +1,1 @@
+"""What people write: the ServiceDefinition and the platform file."""

@@ -1,0 +1,1 @@
+"""YAML as Flux reads and rewrites it: source trees with places, and output text."""

@@ -1,0 +1,1 @@
+"""The Jinja2 templates, one a Kubernetes kind, shipped as data."""
