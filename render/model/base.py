@@ -1,0 +1,39 @@
+"""The common ground of the models: camelCase in YAML, snake_case in Python, unknown fields refused.
+
+The models declare what people may write. They are the source of the published JSON Schemas, which `render.model.read`
+enforces on the source nodes; so what an editor accepts is what the compiler accepts, and `build` starts without
+importing pydantic.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+Free = dict[str, Any]
+"""A mapping that is carried as written."""
+
+Duration = Annotated[str, Field(pattern=r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$")]
+"""A Flux duration: Go's units up to hours, no sign, no days."""
+
+Label = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", min_length=1, max_length=63)]
+"""A DNS-1123 label."""
+
+ObjectName = Annotated[
+    str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$", max_length=253)
+]
+"""A DNS-1123 subdomain."""
+
+
+class Model(BaseModel):
+    """A mapping of known fields."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, alias_generator=to_camel, populate_by_name=True)
+
+
+class NameRef(Model):
+    """The name of a Secret in the same namespace."""
+
+    name: ObjectName = Field(description="Name of the Secret.")

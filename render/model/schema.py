@@ -1,0 +1,72 @@
+"""The kind of a document in, its published JSON Schema and compiled check out.
+
+The schema files beside this module are written from the models by `python -m render.model.schema`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from render.model.read import ObjectCheck, compile_schema
+
+Kind = Literal["service", "platform"]
+_FOLDER = Path(__file__).parent
+
+
+def text(kind: Kind) -> str:
+    """Return the JSON Schema of a kind as published."""
+    return (_FOLDER / f"{kind}.json").read_text(encoding="utf-8")
+
+
+@cache
+def check(kind: Kind) -> ObjectCheck:
+    """Return the compiled check of a kind."""
+    compiled = compile_schema(json.loads(text(kind)))
+    assert isinstance(compiled, ObjectCheck)
+    return compiled
+
+
+def generate(kind: Kind) -> str:
+    """Return the JSON Schema text that the models give."""
+    from render.model.platform import Platform
+    from render.model.service import Service
+
+    model = {"service": Service, "platform": Platform}[kind]
+    schema = _tidy(model.model_json_schema(by_alias=True))
+    titled = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": {"service": "ServiceDefinition", "platform": "Platform"}[kind],
+        **schema,
+    }
+    return json.dumps(titled, indent=1, ensure_ascii=False) + "\n"
+
+
+def _tidy(schema: Any) -> Any:
+    """Drop pydantic's titles, which repeat the field names."""
+    if isinstance(schema, list):
+        return [_tidy(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {}
+    for key, value in schema.items():
+        if key == "title" and isinstance(value, str):
+            continue
+        if key in ("properties", "$defs"):
+            made[key] = {name: _tidy(inner) for name, inner in value.items()}
+        else:
+            made[key] = value if key == "default" else _tidy(value)
+    return made
+
+
+def main() -> None:
+    """Write the schema files."""
+    for kind in ("service", "platform"):
+        (_FOLDER / f"{kind}.json").write_text(generate(kind), encoding="utf-8")  # type: ignore[arg-type]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

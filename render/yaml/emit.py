@@ -1,0 +1,206 @@
+"""Values and source nodes in, YAML text out that the image bot's rewrite leaves as it is.
+
+The bot re-serialises a whole file with kyaml when it changes one tag. Text from here is a fixed point of that rewrite:
+block style, two spaces, compact sequences (wide where kyaml's textual derivation says so), no blank lines, literal
+blocks only where kyaml keeps them, nothing folded or wrapped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from render.yaml.scalar import double_quoted, quote
+from render.yaml.source import Mapping, Node, Scalar, Sequence
+
+
+class Marked:
+    """A scalar of ours under a setter marker (or where one would stand): always double-quoted."""
+
+    __slots__ = ("marker", "text")
+
+    def __init__(self, text: str, marker: str | None = None) -> None:
+        self.text = text
+        self.marker = marker
+        """`namespace:policy[:tag|:name|:digest]`; None writes no marker."""
+
+
+class Commented:
+    """A list item of ours under a comment line."""
+
+    __slots__ = ("comment", "value")
+
+    def __init__(self, comment: str, value: Value) -> None:
+        self.comment = comment
+        self.value = value
+
+
+Value = str | int | bool | None | Marked | Commented | Node | dict[str, "Value"] | list["Value"]
+
+# A plain scalar keeps its class anywhere in block context when it matches this; `[^…]` spans what starts another token.
+_SAFE_PLAIN = re.compile(
+    r"(?![-?:](?:\s|\Z))[^\s\[\]{},#&*!|>'\"%@`\x00-\x1f\x7f-\x9f\ufeff\ufffe\uffff\u2028\u2029\U00010000-\U0010ffff]"
+    r"[^\x00-\x1f\x7f-\x9f\ufeff\ufffe\uffff\u2028\u2029\U00010000-\U0010ffff]*\Z"
+)
+_ENDS_PLAIN = re.compile(r": |:\Z| #|\s\Z")
+_LITERAL = re.compile(
+    r"[^ \t\n\x00-\x1f\x7f-\x9f\ufeff\ufffe\uffff\u2028\u2029\ud800-\udfff\U00010000-\U0010ffff]"
+    r"[^\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ufffe\uffff\u2028\u2029\ud800-\udfff\U00010000-\U0010ffff]*\Z"
+)
+_LITERAL_ENDS = re.compile(r"[ \t](?:\n|\Z)|\n\n\Z")
+_SINGLE = re.compile(r"[^\x00-\x1f\x7f-\x9f\ufeff\ufffe\uffff\u2028\u2029\ud800-\udfff\U00010000-\U0010ffff]*\Z")
+
+
+def is_literal(text: str) -> bool:
+    """Whether kyaml keeps `text` as a literal block."""
+    return "\n" in text and _LITERAL.match(text) is not None and _LITERAL_ENDS.search(text) is None
+
+
+@lru_cache(maxsize=8192)
+def _scalar(text: str, style: str) -> str:
+    """Return one line for a source scalar, in its quoting class."""
+    if style == "":
+        if not text:
+            return "null"
+        if _SAFE_PLAIN.match(text) and not _ENDS_PLAIN.search(text):
+            return text
+        return double_quoted(text)
+    if style == "'" and _SINGLE.match(text):
+        return "'" + text.replace("'", "''") + "'"
+    return double_quoted(text)
+
+
+class Emitter:
+    """Writes one document; `wide` puts two spaces before the `- ` of sequences in mappings."""
+
+    __slots__ = ("step",)
+
+    def __init__(self, *, wide: bool = False) -> None:
+        self.step = "  " if wide else ""
+
+    def entry(self, indent: str, key: str, value: Value) -> str:
+        """Return `key: value` as lines at `indent`; nothing for None."""
+        if value is None:
+            return ""
+        out: list[str] = []
+        self._entry(out, indent, indent, key, value)
+        return "".join(out)
+
+    def fields(self, indent: str, value: Value) -> str:
+        """Return the entries of a mapping as lines at `indent`; nothing for None or an empty mapping."""
+        out: list[str] = []
+        if value is not None:
+            if not isinstance(value, dict | Mapping):
+                raise TypeError("only a mapping can stand alone on a line")
+            self._fields(out, indent, indent, value)
+        return "".join(out)
+
+    def _fields(self, out: list[str], first: str, indent: str, value: dict[str, Value] | Mapping) -> None:
+        """Write entries, the first one after `first` (indentation, perhaps with `- `)."""
+        entries: Iterable[tuple[str, Value]]
+        if type(value) is Mapping:
+            entries = [(_scalar(k.text, k.style) if k.style or k.text else "null", v) for k, v in value.entries]
+        else:
+            assert isinstance(value, dict)
+            entries = [(quote(k), v) for k, v in value.items() if v is not None]
+        for key, inner in entries:
+            self._entry(out, first, indent, key, inner)
+            first = indent
+
+    def _entry(self, out: list[str], first: str, indent: str, key: str, value: Value) -> None:
+        kind = type(value)
+        if kind is Scalar or kind is str:
+            out.append(f"{first}{key}: {self._text(value, indent)}\n")
+        elif kind is Mapping or kind is dict:
+            if value.entries if kind is Mapping else any(v is not None for v in value.values()):  # type: ignore[union-attr]
+                out.append(f"{first}{key}:\n")
+                self._fields(out, indent + "  ", indent + "  ", value)  # type: ignore[arg-type]
+            else:
+                out.append(f"{first}{key}: {{}}\n")
+        elif kind is Sequence or kind is list:
+            items = value.items if kind is Sequence else value  # type: ignore[union-attr]
+            if items:
+                out.append(f"{first}{key}:\n")
+                self._items(out, indent + self.step, indent + self.step, items)  # type: ignore[arg-type]
+            else:
+                out.append(f"{first}{key}: []\n")
+        else:
+            out.append(f"{first}{key}: {self._text(value, indent)}\n")
+
+    def _items(self, out: list[str], first: str, indent: str, items: list[Value]) -> None:
+        for item in items:
+            value = item
+            if type(value) is Commented:
+                out.append(f"{indent}# {value.comment}\n")
+                value = value.value
+            kind = type(value)
+            if kind is Mapping or kind is dict:
+                if value.entries if kind is Mapping else any(v is not None for v in value.values()):  # type: ignore[union-attr]
+                    self._fields(out, first + "- ", indent + "  ", value)  # type: ignore[arg-type]
+                else:
+                    out.append(f"{first}- {{}}\n")
+            elif kind is Sequence or kind is list:
+                inner = value.items if kind is Sequence else value  # type: ignore[union-attr]
+                if inner:
+                    self._items(out, first + "- ", indent + "  ", inner)  # type: ignore[arg-type]
+                else:
+                    out.append(f"{first}- []\n")
+            else:
+                out.append(f"{first}- {self._text(value, indent)}\n")
+            first = indent
+
+    def _text(self, value: Value, indent: str) -> str:
+        """Return a scalar; a literal block spans lines, its text two spaces deeper than `indent`."""
+        kind = type(value)
+        if kind is Scalar:
+            text = value.text  # type: ignore[union-attr]
+            if "\n" in text and is_literal(text):
+                return _literal(text, indent)
+            return _scalar(text, value.style)  # type: ignore[union-attr]
+        if kind is str:
+            if "\n" in value and is_literal(value):  # type: ignore[operator,arg-type]
+                return _literal(value, indent)  # type: ignore[arg-type]
+            return quote(value)  # type: ignore[arg-type]
+        if kind is Marked:
+            text = double_quoted(value.text)  # type: ignore[union-attr]
+            marker = value.marker  # type: ignore[union-attr]
+            return f'{text} # {{"$imagepolicy": "{marker}"}}' if marker else text
+        if kind is bool:
+            return "true" if value else "false"
+        if kind is int:
+            return str(value)
+        if value is None:
+            return "null"
+        raise TypeError(f"cannot write a {kind.__name__}")
+
+
+def _literal(text: str, indent: str) -> str:
+    head = "|" if text.endswith("\n") else "|-"
+    lines = text.removesuffix("\n").split("\n")
+    return head + "".join(f"\n{indent}  {line}" if line else "\n" for line in lines)
+
+
+_ITEM = re.compile(r"( *)- ")
+
+
+def derives_wide(text: str) -> bool:
+    """Whether kyaml would take the sequences of this document text for wide ones (kio's seqindent derivation).
+
+    The scan is textual: the first line that begins a list item right under a `key:` line decides, even inside a
+    literal block.
+    """
+    previous = ""
+    for line in text.split("\n"):
+        item = _ITEM.match(line)
+        if item:
+            key = previous.split("#", 1)[0].rstrip()
+            if key.count(":") == 1 and key.endswith(":"):
+                depth = len(item.group(1)) - (len(previous) - len(previous.lstrip(" ")))
+                if depth == 2:
+                    return True
+                if depth == 0:
+                    return False
+        if line.lstrip(" ") and not line.lstrip(" ").startswith("#"):
+            previous = line
+    return False

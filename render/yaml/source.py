@@ -1,0 +1,543 @@
+"""YAML text in, trees of nodes with their places and their exact spelling out.
+
+The parser is libyaml, of which go-yaml (and so every reader in Flux's path) is a port. Nodes keep the text and the
+style of each scalar and resolve nothing: what a scalar means is asked of `render.yaml.scalar`. Aliases share their
+node, so identity tells which places mean the same thing; merge keys are expanded in place.
+"""
+
+from __future__ import annotations
+
+import re
+
+from yaml._yaml import CParser
+from yaml.error import MarkedYAMLError, YAMLError
+from yaml.events import (
+    AliasEvent,
+    DocumentEndEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+
+from render.diagnostics import Diagnostic, Location, Severity
+from render.yaml import scalar
+
+MAX_BYTES = 1 << 20
+MAX_DEPTH = 100
+MAX_NODES = 100_000
+"""Nodes of one file after its aliases are expanded; a real HelmRelease has fewer than a thousand."""
+
+_BREAKS = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
+_SIMPLE_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*\Z")
+_CREDENTIAL = re.compile(
+    r"""(?ix) (["']?[\w.-]*(?:passw(?:or)?d|passphrase|token|secret[_-]?key|api[_-]?key|private[_-]?key|credentials?)["']?
+    \s*:\s*) (?![|>&*{\[]|$) (?!["']?\s*$) .+ """
+)
+_SOPS = re.compile(r"ENC\[[^\]]*\]?")
+_CORE = "tag:yaml.org,2002:"
+
+
+class Scalar:
+    """One scalar: its text after YAML's unescaping, and how it was written (`''` plain, or `' " | >`)."""
+
+    __slots__ = ("column", "length", "line", "style", "text")
+
+    def __init__(self, text: str, style: str = '"', line: int = 0, column: int = 0, length: int = 1) -> None:
+        self.text = text
+        self.style = style
+        self.line = line
+        self.column = column
+        self.length = length
+
+    @property
+    def is_null(self) -> bool:
+        """Whether both readers take it for null."""
+        return not self.style and self.text in _NULLS
+
+    @property
+    def is_string(self) -> bool:
+        """Whether both readers take it for the very string it spells."""
+        return bool(self.style) or scalar.is_plain_string(self.text)
+
+
+class Mapping:
+    """A mapping: its entries in order, keys as scalars; unique by what either reader makes of them."""
+
+    __slots__ = ("_index", "column", "entries", "line", "weight")
+
+    def __init__(self, entries: list[tuple[Scalar, Node]], line: int = 0, column: int = 0) -> None:
+        self.entries = entries
+        self.line = line
+        self.column = column
+        self.weight = 1
+        self._index: dict[str, int] | None = None
+
+    def _position(self, key: str) -> int | None:
+        if self._index is None or len(self._index) != len(self.entries):
+            self._index = {k.text: i for i, (k, _) in enumerate(self.entries)}
+        return self._index.get(key)
+
+    def get(self, key: str) -> Node | None:
+        """Return the value at `key`, or None."""
+        position = self._position(key)
+        return None if position is None else self.entries[position][1]
+
+    def key(self, key: str) -> Scalar | None:
+        """Return the key node spelled `key`, or None."""
+        position = self._position(key)
+        return None if position is None else self.entries[position][0]
+
+    def text(self, key: str) -> str | None:
+        """Return the text of the scalar at `key`; None when it is absent, null or no scalar."""
+        value = self.get(key)
+        return value.text if type(value) is Scalar and not value.is_null else None
+
+
+class Sequence:
+    """A sequence and its items."""
+
+    __slots__ = ("column", "items", "line", "weight")
+
+    def __init__(self, items: list[Node], line: int = 0, column: int = 0) -> None:
+        self.items = items
+        self.line = line
+        self.column = column
+        self.weight = 1
+
+
+Node = Scalar | Mapping | Sequence
+
+_NULLS = frozenset(("", "~", "null", "Null", "NULL"))
+
+
+class Source:
+    """One file: its path as shown to people, its text, and the places in it that must not be shown."""
+
+    __slots__ = ("_hidden", "_lines", "path", "text")
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path = path
+        self.text = text
+        self._lines: list[str] | None = None
+        self._hidden: list[tuple[int, int]] = []
+
+    def hide(self, node: Node) -> None:
+        """Never quote the lines of `node` (a Secret) in a diagnostic."""
+        self._hidden.append((node.line, last_line(node)))
+
+    def is_hidden(self, line: int) -> bool:
+        """Whether `line` may not be shown."""
+        return any(first <= line <= last for first, last in self._hidden)
+
+    def snippet(self, line: int) -> str:
+        """Return source line `line` (1-based) with credentials blanked, `""` when there is none to show."""
+        if self._lines is None:
+            self._lines = _BREAKS.split(self.text)
+        if not 0 < line <= len(self._lines) or self.is_hidden(line):
+            return ""
+        return _SOPS.sub("…", _CREDENTIAL.sub(r"\1…", self._lines[line - 1]))
+
+    def place(self, node: Node | None) -> Location:
+        """Return the location of `node`; of the file as a whole for None or a node that was not read from it."""
+        if node is None or not node.line:
+            return Location(self.path)
+        return Location(self.path, node.line, node.column, node.length if type(node) is Scalar else 1)
+
+    def shown(self, node: Scalar) -> str:
+        """Return the text of a scalar as it may be quoted in a message."""
+        if self.is_hidden(node.line) or _CREDENTIAL.search(self.snippet(node.line) or "x"):
+            return "…"
+        return node.text if len(node.text) <= 80 else node.text[:77] + "…"
+
+    def fault(
+        self,
+        code: str,
+        node: Node | None,
+        message: str,
+        *,
+        cause: str = "",
+        hint: str = "",
+        severity: Severity = "error",
+        related: tuple[tuple[Location, str], ...] = (),
+    ) -> Diagnostic:
+        """Return a diagnostic at `node`, quoting its line."""
+        place = self.place(node)
+        return Diagnostic(place, code, message, severity, cause, hint, self.snippet(place.line), related)
+
+
+class Document:
+    """One YAML document of a file."""
+
+    __slots__ = ("root", "source")
+
+    def __init__(self, source: Source, root: Node) -> None:
+        self.source = source
+        self.root = root
+
+
+def last_line(node: Node) -> int:
+    """Return the last source line of a node (the line of its last scalar)."""
+    while type(node) is not Scalar:
+        if type(node) is Mapping and node.entries:
+            node = node.entries[-1][1]
+        elif type(node) is Sequence and node.items:
+            node = node.items[-1]
+        else:
+            break
+    return node.line + (node.text.count("\n") if type(node) is Scalar else 0)
+
+
+def decode(path: str, data: bytes) -> tuple[Source, list[Diagnostic]]:
+    """Return the source of a file's bytes: UTF-8, a BOM dropped, at most `MAX_BYTES` long."""
+    if len(data) > MAX_BYTES:
+        size = f"{len(data) / MAX_BYTES:.1f} MiB"
+        return Source(path, ""), [
+            Diagnostic(
+                Location(path),
+                "R005",
+                f"the file is {size}, more than 1 MiB",
+                cause="no definition is that large; something else was put here",
+                hint="move it out of the catalog, or split it",
+            )
+        ]
+    try:
+        return Source(path, data.decode("utf-8").removeprefix("\ufeff")), []
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return Source(path, ""), [
+            Diagnostic(
+                Location(path, line),
+                "R001",
+                f"byte 0x{data[error.start]:02x} is not UTF-8",
+                cause="Flux reads UTF-8 only",
+                hint="save the file as UTF-8",
+            )
+        ]
+
+
+def parse(source: Source) -> tuple[list[Document], list[Diagnostic]]:
+    """Return the documents of a file and what is wrong with it; empty documents are left out.
+
+    After a syntax error the documents before it are not returned either: half a file is no file.
+    """
+    return _Composer(source).run()
+
+
+class _Composer:
+    """Builds nodes from libyaml's events (its own composer refuses an anchor that is defined twice)."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.faults: list[Diagnostic] = []
+        self.anchors: dict[str, Node] = {}
+        self.open_anchors: dict[int, str] = {}
+
+    def run(self) -> tuple[list[Document], list[Diagnostic]]:
+        documents: list[Document] = []
+        try:
+            self._read(documents)
+        except MarkedYAMLError as error:
+            return [], [*self.faults, _syntax_fault(self.source, error)]
+        except YAMLError as error:
+            return [], [*self.faults, _character_fault(self.source, error)]
+        except _TooLargeError as error:
+            fault = self.source.fault(
+                "R005",
+                error.node,
+                error.problem,
+                cause="a small file of aliases can unfold into gigabytes, or into a tree no reader accepts",
+                hint="write the values out, or split the service",
+            )
+            return [], [*self.faults, fault]
+        return documents, self.faults
+
+    def _read(self, documents: list[Document]) -> None:
+        next_event = CParser(self.source.text).get_event
+        stack: list[Mapping | Sequence] = []
+        keys: list[Scalar | None] = []
+        total = 0
+        root: Node | None = None
+        while True:
+            event = next_event()
+            kind = type(event)
+            if kind is ScalarEvent:
+                node: Node = self._scalar(event)
+            elif kind is MappingStartEvent or kind is SequenceStartEvent:
+                mark = event.start_mark
+                made: Mapping | Sequence
+                if kind is MappingStartEvent:
+                    made = Mapping([], mark.line + 1, mark.column + 1)
+                else:
+                    made = Sequence([], mark.line + 1, mark.column + 1)
+                if event.tag is not None:
+                    self._collection_tag(event.tag, made, "map" if kind is MappingStartEvent else "seq")
+                if event.anchor is not None:
+                    self.anchors[event.anchor] = made
+                    self.open_anchors[id(made)] = event.anchor
+                stack.append(made)
+                keys.append(None)
+                if len(stack) > MAX_DEPTH:
+                    raise _TooLargeError(made, f"nested more than {MAX_DEPTH} levels deep")
+                continue
+            elif kind is MappingEndEvent or kind is SequenceEndEvent:
+                node = stack.pop()
+                keys.pop()
+                if type(node) is Mapping:
+                    self._close_mapping(node)
+                if self.open_anchors:
+                    self.open_anchors.pop(id(node), None)
+            elif kind is AliasEvent:
+                node = self._alias(event)
+                if type(node) is not Scalar:
+                    total += node.weight
+                    if total > MAX_NODES:
+                        raise _TooLargeError(node, f"aliases unfold into more than {MAX_NODES} values")
+            elif kind is DocumentStartEvent:
+                self.anchors = {}
+                root = None
+                continue
+            elif kind is DocumentEndEvent:
+                if root is not None and not (type(root) is Scalar and root.is_null):
+                    documents.append(Document(self.source, root))
+                continue
+            elif kind is StreamEndEvent:
+                return
+            else:
+                continue
+            if not stack:
+                root = node
+                continue
+            parent = stack[-1]
+            weight = 1 if type(node) is Scalar else node.weight
+            if type(parent) is Sequence:
+                parent.items.append(node)
+                parent.weight += weight
+                continue
+            key = keys[-1]
+            if key is None:
+                keys[-1] = self._key(node)
+            else:
+                parent.entries.append((key, node))
+                parent.weight += weight
+                keys[-1] = None
+
+    def _scalar(self, event: ScalarEvent) -> Scalar:
+        start = event.start_mark
+        end = event.end_mark
+        style = event.style
+        length = end.column - start.column if end.line == start.line else 1
+        node = Scalar(event.value, style, start.line + 1, start.column + 1, length)
+        if event.tag is not None:
+            self._scalar_tag(event.tag, node)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = node
+        return node
+
+    def _scalar_tag(self, tag: str, node: Scalar) -> None:
+        if tag in ("!", _CORE + "str"):
+            # The tag makes any text a string; quotes say the same without it.
+            node.style = node.style or '"'
+            return
+        name = tag.removeprefix(_CORE)
+        if not node.style and name in ("int", "float", "bool", "null"):
+            kinds = {scalar.sigs(node.text).kind, scalar.kyaml(node.text).kind}
+            if kinds == {name}:
+                return
+        self._custom_tag(tag, node)
+
+    def _collection_tag(self, tag: str, node: Mapping | Sequence, plain: str) -> None:
+        if tag not in ("!", _CORE + plain):
+            self._custom_tag(tag, node)
+
+    def _custom_tag(self, tag: str, node: Node) -> None:
+        shown = "!!" + tag.removeprefix(_CORE) if tag.startswith(_CORE) else tag
+        self.faults.append(
+            self.source.fault(
+                "R004",
+                node,
+                f"the tag `{shown}` is not allowed",
+                cause="Kubernetes has no tags: the value would lose its tag or be refused on the way to the cluster",
+                hint="remove the tag; quote the value if it is a string",
+            )
+        )
+
+    def _alias(self, event: AliasEvent) -> Node:
+        mark = event.start_mark
+        place = Scalar("", "", mark.line + 1, mark.column + 1, event.end_mark.column - mark.column)
+        node = self.anchors.get(event.anchor)
+        if node is None:
+            self.faults.append(
+                self.source.fault(
+                    "R006",
+                    place,
+                    f"the alias `*{event.anchor}` names no anchor above it",
+                    cause="an alias repeats a value marked `&" + event.anchor + "` earlier in the same document",
+                    hint=_closest_anchor(event.anchor, self.anchors),
+                )
+            )
+            return place
+        if id(node) in self.open_anchors:
+            self.faults.append(
+                self.source.fault(
+                    "R006",
+                    place,
+                    f"the alias `*{event.anchor}` stands inside the value it repeats",
+                    cause="the value would contain itself without end",
+                    hint="write the inner value out",
+                )
+            )
+            return place
+        return node
+
+    def _key(self, node: Node) -> Scalar:
+        if type(node) is Scalar:
+            return node
+        self.faults.append(
+            self.source.fault(
+                "R007",
+                node,
+                "a key must be a single value, not a list or mapping",
+                cause="keys of Kubernetes objects are strings",
+                hint="write the key as a plain word or a quoted string",
+            )
+        )
+        return Scalar(f"\0{len(self.faults)}", '"', node.line, node.column)
+
+    def _close_mapping(self, node: Mapping) -> None:
+        """Refuse duplicate keys and unfold merge keys, which never count as duplicates."""
+        entries = node.entries
+        texts = {key.text for key, _ in entries}
+        unusual = any(not key.style and not _SIMPLE_KEY.match(key.text) for key, _ in entries)
+        if len(texts) == len(entries) and not unusual:
+            return
+        seen: dict[tuple[str, str], Scalar] = {}
+        merges: list[Node] = []
+        kept: list[tuple[Scalar, Node]] = []
+        for key, value in entries:
+            if key.text == "<<" and not key.style:
+                if merges:
+                    self._duplicate(key, key)
+                merges.append(value)
+                kept.append((key, value))
+                continue
+            names = self._key_names(key)
+            first = next((seen[name] for name in names if name in seen), None)
+            if first is not None:
+                self._duplicate(key, first)
+                continue
+            for name in names:
+                seen[name] = key
+            kept.append((key, value))
+        node.entries = self._merge(node, kept, texts) if merges else kept
+
+    def _key_names(self, key: Scalar) -> tuple[tuple[str, str], ...]:
+        if key.style:
+            return (("kyaml", key.text), ("sigs", key.text))
+        kyaml, sigs = scalar.kyaml_key(key.text), scalar.sigs_key(key.text)
+        if kyaml is None or sigs is None:
+            self.faults.append(
+                self.source.fault(
+                    "R007",
+                    key,
+                    f"`{self.source.shown(key)}` cannot be a key",
+                    cause="a reader on the way to the cluster refuses it",
+                    hint="quote the key",
+                )
+            )
+            return (("kyaml", key.text), ("sigs", key.text))
+        return (("kyaml", kyaml), ("sigs", sigs))
+
+    def _duplicate(self, key: Scalar, first: Scalar) -> None:
+        spelled = "" if key.text == first.text else f" (the same key as `{first.text}`)"
+        self.faults.append(
+            self.source.fault(
+                "R002",
+                key,
+                f"duplicate key `{key.text}`{spelled}",
+                cause="a later key silently replaces an earlier one, so neither is trusted",
+                hint="delete one of the two",
+                related=((self.source.place(first), "first here"),),
+            )
+        )
+
+    def _merge(self, node: Mapping, entries: list[tuple[Scalar, Node]], explicit: set[str]) -> list[tuple[Scalar, Node]]:
+        merged: list[tuple[Scalar, Node]] = []
+        taken = set(explicit)
+        for key, value in entries:
+            if key.text != "<<" or key.style:
+                merged.append((key, value))
+                continue
+            sources = value.items if type(value) is Sequence else [value]
+            for source in sources:
+                if type(source) is not Mapping:
+                    self.faults.append(
+                        self.source.fault(
+                            "R007",
+                            key,
+                            "`<<` must merge a mapping, or a list of mappings",
+                            cause="a merge key copies the entries of other mappings into this one",
+                            hint="give it an alias of a mapping, or quote the key if it is meant as text",
+                        )
+                    )
+                    break
+                for inner_key, inner in source.entries:
+                    if inner_key.text not in taken:
+                        taken.add(inner_key.text)
+                        merged.append((inner_key, inner))
+                        node.weight += 1 if type(inner) is Scalar else inner.weight
+        return merged
+
+
+class _TooLargeError(Exception):
+    def __init__(self, node: Node, problem: str) -> None:
+        super().__init__(problem)
+        self.node = node
+        self.problem = problem
+
+
+def _closest_anchor(name: str, anchors: dict[str, Node]) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name, anchors, 1)
+    return f"use `*{close[0]}`" if close else "define the anchor first, or write the value out"
+
+
+_SYNTAX_HINTS = (
+    ("cannot start any token", "quote the value if it begins with a special character; indent with spaces, not tabs"),
+    ("mapping values are not allowed", "quote the value if it holds `: `, or check the indentation"),
+    ("could not find expected ':'", "put `: ` after the key, or check the indentation"),
+    ("did not find expected key", "check the indentation of this line against the lines above"),
+    ("did not find expected '-' indicator", "check the indentation of this line against the list above"),
+    ("found unexpected end of stream", "close the quote or bracket that was opened"),
+    ("found unknown escape character", "double the backslash, or use single quotes"),
+)
+
+
+def _syntax_fault(source: Source, error: MarkedYAMLError) -> Diagnostic:
+    mark = error.problem_mark or error.context_mark
+    place = Scalar("", "", mark.line + 1, mark.column + 1) if mark else None
+    problem = str(error.problem or error.context or "it ends too early")
+    hint = next((hint for part, hint in _SYNTAX_HINTS if part in problem), "correct the syntax")
+    cause = "no YAML reader takes the file"
+    if error.context_mark is not None and error.context and mark is not error.context_mark:
+        cause = f"{error.context}, which began on line {error.context_mark.line + 1}"
+    return source.fault("R003", place, f"not valid YAML: {problem}", cause=cause, hint=hint)
+
+
+def _character_fault(source: Source, error: YAMLError) -> Diagnostic:
+    bad = re.search("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufeff\ufe00-\ufffd\U00010000-\U0010ffff]", source.text)
+    if bad is None:
+        return source.fault("R003", None, "not valid YAML: a character that is not allowed", hint="remove it")
+    before = _BREAKS.split(source.text[: bad.start()])
+    place = Scalar("", "", len(before), len(before[-1]) + 1)
+    return source.fault(
+        "R003",
+        place,
+        f"the character U+{ord(bad.group()):04X} is not allowed in YAML",
+        cause="no YAML reader takes the file",
+        hint='remove it, or write it as an escape such as "\\x07" in double quotes',
+    )
