@@ -71,8 +71,23 @@ class TestTables:
                 assert set(node.get("required", [])) <= set(node["properties"]), path
                 assert not any(name.endswith("*") for name in node["properties"]), path
 
-    def test_since_names_a_minor_after_the_oldest_target(self) -> None:
-        assert set(MINORS[1:]) == {node["x-since"] for _, node in NODES if "x-since" in node}
+    def test_exactly_these_fields_are_newer_than_the_oldest_target(self) -> None:
+        assert {path: node["x-since"] for path, node in NODES if "x-since" in node} == {
+            "HelmRelease.valuesFrom[].literal": "2.9",
+            "HelmRelease.install.serverSideApply": "2.8",
+            "HelmRelease.upgrade.serverSideApply": "2.8",
+            "HelmRelease.upgrade.chartNameChangeStrategy": "2.9",
+            "HelmRelease.rollback.serverSideApply": "2.8",
+            "HelmRelease.postRenderStrategy": "2.9",
+            "HelmRelease.waitStrategy": "2.8",
+            "HelmRelease.healthCheckExprs": "2.8",
+            "OCIRepository.verify.trustedRootSecretRef": "2.9",
+            "ImageUpdateAutomation.git.commit.signingKey.type": "2.9",
+            "Kustomization.buildMetadata": "2.9",
+            "Kustomization.ignore": "2.9",
+            "Kustomization.postBuild.substituteStrategy": "2.9",
+            "valuesFrom[].literal": "2.9",
+        }
 
     def test_patterns_are_anchored_and_compile(self) -> None:
         patterns = {node["pattern"] for _, node in NODES if "pattern" in node}
@@ -253,6 +268,7 @@ class TestHelmRelease:
             r"back\\slash",
             "a[65536]",
             ".".join("x" * 31),
+            "a[0]." + ".".join("x" * 31),
         ],
     )
     def test_target_paths_that_helm_follows(self, target: str) -> None:
