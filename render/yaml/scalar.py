@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import struct
-from calendar import monthrange
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -171,6 +170,7 @@ def kyaml_key(text: str) -> str | None:
     return None if text in ("", "<<") or len(text) > _MAX_KEY else text
 
 
+@lru_cache(_CACHE)
 def is_plain_string(text: str) -> bool:
     """Whether both readers take the plain text for exactly the string it spells, so that it needs no quotes."""
     return is_plain(text) and sigs(text).kind == "string" and kyaml(text).kind == "string"
@@ -298,7 +298,9 @@ def _timestamp(text: str) -> _Moment | None:
 
 
 def _days(year: int, month: int) -> int:
-    return monthrange(year or 4, month)[1]
+    if month == 2:
+        return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
+    return 30 if month in (4, 6, 9, 11) else 31
 
 
 def _float32(number: float) -> str:
