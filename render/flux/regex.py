@@ -115,6 +115,12 @@ def template_parts(template: str) -> Iterator[tuple[str, str | None]]:
     yield literal + template[at:], None
 
 
+def pieces(text: str) -> Iterator[tuple[str, int]]:
+    """Split a pattern into its smallest parts, each with its offset: an escape, a class, a count, a character."""
+    for match in _TOKEN.finditer(text):
+        yield match[0], match.start()
+
+
 def quote(text: str) -> str:
     """Return a pattern that matches the text literally, escaping no more than is needed."""
     return re.sub(r"[\\.+*?()|\[\]{}^$]", r"\\\g<0>", text)
@@ -175,8 +181,7 @@ def _group_names(text: str) -> dict[str, tuple[int, ...]]:
     """Return the numbers of the named groups, and refuse on the way what RE2 takes and Go does not."""
     names: dict[str, tuple[int, ...]] = {}
     depth = groups = 0
-    for match in _TOKEN.finditer(text):
-        piece, start = match[0], match.start()
+    for piece, start in pieces(text):
         if piece == r"\C":
             raise PatternError(text, "invalid escape sequence", piece, start)
         if piece[0] == "{" and len(piece) > 2:

@@ -1,0 +1,193 @@
+"""An image's update policy and its current tag in, findings out: what would go wrong with it in a cluster.
+
+Also the door to `render.flux.channels`, which derives policies.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from render.flux.channels import (
+    CHANNELS,
+    EXACT_BELOW,
+    KINDS,
+    Derived,
+    DeriveError,
+    derive,
+    suggest_filter,
+)
+from render.flux.policy import parse_number
+from render.flux.regex import Pattern, PatternError, quote, template_parts
+from render.flux.regex_shape import anchor, anchored, gives_digits
+from render.flux.semver import Constraint, RangeError, VersionError, parse_version
+from render.flux.tagform import is_hash
+
+__all__ = ["CHANNELS", "KINDS", "DeriveError", "Derived", "Finding", "derive", "self_test", "suggest_filter"]
+
+_GLUED = re.compile(r"(?:^|[.-])(?:alpha|beta|rc|pre|preview|dev)[0-9]+(?:$|[.-])", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fault of a policy."""
+
+    severity: Literal["error", "warning"]
+    code_name: str
+    """A stable name in kebab case."""
+    message: str
+    """One line, lower case, no full stop."""
+    hint: str = ""
+    """What to write instead."""
+
+
+def self_test(subject: Derived | Mapping[str, Any], tag: str) -> list[Finding]:
+    """Try a policy on the current tag, and return what speaks against it.
+
+    `subject` is a derived policy or a mapping with `policy` and `filterTags` as in an ImagePolicy's spec. A later
+    check runs only where an earlier one leaves it a meaning.
+    """
+    if isinstance(subject, Derived):
+        policy, filter_tags, channel = subject.policy, subject.filter_tags or {}, subject.channel
+    else:
+        policy, filter_tags, channel = subject.get("policy") or {}, subject.get("filterTags") or {}, "custom"
+    kind = next((kind for kind in KINDS if policy.get(kind) is not None), None)
+    if kind is None:
+        message = "the policy has none of `semver`, `alphabetical` and `numerical`, so it selects nothing"
+        return [Finding("error", "policy-missing", message, "write `semver: {range: …}`")]
+    findings: list[Finding] = []
+    value = _filtered(filter_tags, tag, findings)
+    if any(finding.code_name == "pattern-syntax" for finding in findings):
+        return findings
+    if kind == "semver":
+        findings += _semver(policy[kind].get("range") or "", tag, value, channel)
+    else:
+        findings += _ordered(kind, policy[kind].get("order") or "asc", filter_tags, value)
+    return findings
+
+
+def _filtered(filter_tags: Mapping[str, Any], tag: str, findings: list[Finding]) -> str | None:
+    """Return what the filter makes of the tag, None where it is stopped."""
+    text, extract = filter_tags.get("pattern") or "", filter_tags.get("extract") or ""
+    try:
+        pattern = Pattern(text)
+    except PatternError as error:
+        hint = "write it in RE2, which has neither look-around nor back-references"
+        findings.append(Finding("error", "pattern-syntax", str(error), hint))
+        return None
+    if text and not anchored(text):
+        message = f"the pattern `{text}` is not anchored, so it also matches tags that merely contain a match"
+        findings.append(Finding("warning", "pattern-unanchored", message, f"write `{anchor(text)}`"))
+    findings += _extract(pattern, extract)
+    value = pattern.expand(extract, tag) if extract else tag
+    if not pattern.matches(tag):
+        message = f"the current tag `{tag}` does not match the pattern `{text}`"
+        findings.append(Finding("error", "tag-unmatched", message, f"write {suggest_filter(tag)}"))
+        return None
+    return None if any(finding.code_name.startswith("extract-") for finding in findings) else value
+
+
+def _extract(pattern: Pattern, extract: str) -> Iterator[Finding]:
+    """Look for templates that give every tag the same text, wholly or in part."""
+    if not extract:
+        return
+    references = [name for _, name in template_parts(extract) if name is not None]
+    known = [f"`${name}`" for name in pattern.names] or [f"`${number}`" for number in range(1, pattern.groups + 1)]
+    hint = (
+        f"write {' or '.join(known)}" if known else "name a group in the pattern, as in `(?P<v>[0-9]+)`, and write `$v`"
+    )
+    for name in references:
+        if not pattern.group_numbers(name):
+            message = f"`extract` refers to `${name}`, and the pattern has no such group, so it extracts nothing there"
+            yield Finding("error", "extract-unknown-group", message, hint)
+    if not references:
+        message = f"`extract` refers to no group, so every tag becomes `{extract}` and chance decides between them"
+        yield Finding("error", "extract-constant", message, hint)
+
+
+def _semver(text: str, tag: str, value: str | None, channel: str) -> Iterator[Finding]:
+    try:
+        constraint = Constraint.parse(text)
+    except RangeError as error:
+        yield Finding("error", "range-syntax", str(error), "write a range such as `1.x`, `~1.2` or `>=1.2.0 <2.0.0`")
+        return
+    if constraint.is_empty:
+        message = f"no version at all lies in the range `{text}`, so the policy selects nothing"
+        yield Finding(
+            "error", "range-empty", message, "write comparisons that one version can meet, or join them by `||`"
+        )
+        return
+    if channel == "prerelease" and not constraint.admits_prerelease:
+        message = f"channel `prerelease` follows no pre-release, because the range `{text}` admits none"
+        yield Finding("warning", "range-without-prereleases", message, f"write `{constraint.with_prereleases()}`")
+    if value is None:
+        return
+    try:
+        version = parse_version(value)
+    except VersionError as error:
+        message = (
+            str(error) if value == tag else f"{error}, and that is what `extract` makes of the current tag `{tag}`"
+        )
+        yield Finding("error", "tag-unparsable", message, f"write {suggest_filter(tag)}")
+        return
+    what = f"`{tag}`" if value == tag else f"`{tag}`, which is `{value}` to the policy"
+    if constraint.admits_prerelease and _GLUED.search(version.prerelease):
+        message = f"`{version.prerelease}` is compared as text, in which `rc10` comes before `rc9`"
+        yield Finding(
+            "warning", "prerelease-as-text", message, "extract it as a number of its own, as in `$v-$label.$number`"
+        )
+    position = constraint.position(version)
+    if position == "inside":
+        return
+    opened = constraint.with_prereleases()
+    if version.prerelease and Constraint.parse(opened).check(version) and not constraint.admits_prerelease:
+        message = f"the range `{text}` admits no pre-release, and the current tag {what} is one"
+        yield Finding("warning", "range-shuts-out-prerelease", message, f"write `{opened}`")
+    elif position == "above":
+        message = f"the range `{text}` lies wholly above the current tag {what}"
+        yield Finding("warning", "range-above-tag", message, "the first automated update leaves the current line")
+    elif position == "below":
+        message = f"the range `{text}` lies wholly below the current tag {what}, so the policy would downgrade it"
+        yield Finding("error", "range-below-tag", message, f"write, say, `{version.major}.x`")
+    else:
+        message = f"the range `{text}` leaves out the current tag {what}"
+        yield Finding("error", "range-excludes-tag", message, "widen it, or correct the tag")
+
+
+def _ordered(kind: str, order: str, filter_tags: Mapping[str, Any], value: str | None) -> Iterator[Finding]:
+    if order.upper() not in ("ASC", "DESC"):
+        yield Finding("error", "order-unknown", f"there is no order `{order}`", "write `asc` to select the greatest")
+        return
+    if order.upper() == "DESC":
+        least = "lowest number" if kind == "numerical" else "alphabetically first tag"
+        yield Finding(
+            "warning", "order-descending", f"order `{order}` selects the {least}", "write `asc` to select the newest"
+        )
+    pattern, extract = filter_tags.get("pattern") or "", filter_tags.get("extract") or ""
+    if kind == "numerical":
+        yield from _numerical(pattern, extract, value)
+    elif value is not None and is_hash(value) and pattern != f"^{quote(value)}$":
+        message = (
+            f"`{value}` looks like a commit hash, and the alphabetical order of hashes says nothing about their age"
+        )
+        yield Finding("warning", "hash-order", message, "let tags start with a time, as in `<time>-<hash>`")
+
+
+def _numerical(pattern: str, extract: str, value: str | None) -> Iterator[Finding]:
+    digits = "capture digits alone, as in `(?P<n>[0-9]+)`, and write `extract: $n`"
+    if value is not None:
+        try:
+            number = parse_number(value)
+        except ValueError as error:
+            yield Finding(
+                "error", "tag-not-numeric", f"{error}, and one such tag makes a numerical policy fail", digits
+            )
+            return
+        if not abs(number) < EXACT_BELOW:
+            message = f"`{value}` is not below 2^53, from where on neighbours are equal to a numerical policy"
+            yield Finding("error", "number-inexact", message, "extract fewer digits, or write an alphabetical policy")
+    if not gives_digits(pattern, extract):
+        message = "the policy is numerical, and nothing makes sure that it gets numbers: one other tag makes it fail"
+        yield Finding("warning", "numbers-unproven", message, digits)
