@@ -217,7 +217,7 @@ def test_any_text_is_either_given_back_or_refused_with_a_place_in_it(text: str) 
 
 @given(st.one_of(st.text(max_size=140), st.from_regex(r"[a-z0-9_.-]{1,130}", fullmatch=True)))
 def test_checks_of_tag_and_digest_agree_with_the_reference(text: str) -> None:
-    for check, whole in ((check_tag, f"a:{text}"), (check_digest, f"a@{text}")):
+    for check, whole in ((check_tag, f"r.io/a:{text}"), (check_digest, f"r.io/a@{text}")):
         error, other = refusal(check, text), refusal(Reference.parse, whole)
         assert (error is None) == (other is None)
         assert error is None or 0 <= error.position <= len(text)

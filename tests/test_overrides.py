@@ -496,7 +496,7 @@ def test_a_second_entry_for_a_name_points_to_the_first() -> None:
 
 def test_names_that_make_kustomize_panic_say_so() -> None:
     assert "panics" in lint([{"name": "a(", "newTag": "1"}])[0].cause
-    assert lint([{"name": "a(", "newTag": "1"}])[0].cause.endswith("missing )")
+    assert lint([{"name": "a(", "newTag": "1"}])[0].cause.endswith("missing closing )")
     assert "panics" not in lint([{"name": "a*", "newTag": "1"}])[0].cause
 
 

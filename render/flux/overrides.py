@@ -110,7 +110,7 @@ class Table:
         self.unreleased = unreleased
         self._literal: dict[str, list[int]] = {}
         self._masks: dict[int, dict[tuple[int, ...], None]] = {}
-        self._wide: list[tuple[int, Callable[[str], object]]] | None = None
+        self._wide: list[tuple[int, Callable[[str], bool]]] | None = None
         for index, entry in enumerate(self.entries):
             name = entry.name
             if _LITERAL.match(name):
@@ -139,7 +139,7 @@ class Table:
             start = index + 1
         return Outcome(text, tuple(trace))
 
-    def _next(self, text: str, start: int, wide: list[tuple[int, Callable[[str], object]]]) -> int | None:
+    def _next(self, text: str, start: int, wide: list[tuple[int, Callable[[str], bool]]]) -> int | None:
         """Index of the first entry from `start` on that matches."""
         best = len(self.entries)
         for name in self._names(text):
@@ -149,10 +149,10 @@ class Table:
                 position = bisect_left(found, start)
                 if position < len(found):
                     best = min(best, found[position])
-        for index, search in wide:
+        for index, matches in wide:
             if index >= best:
                 break
-            if index >= start and search(text):
+            if index >= start and matches(text):
                 return index
         return best if best < len(self.entries) else None
 
@@ -171,10 +171,10 @@ class Table:
                 names.append(head)
         return names
 
-    def _patterns(self) -> list[tuple[int, Callable[[str], object]]]:
+    def _patterns(self) -> list[tuple[int, Callable[[str], bool]]]:
         """Give the names that need a regular expression, each as a search; compiled at the first call."""
         if self._wide is None:
-            wide: list[tuple[int, Callable[[str], object]]] = []
+            wide: list[tuple[int, Callable[[str], bool]]] = []
             for index, entry in enumerate(self.entries):
                 if _LITERAL.match(entry.name):
                     continue
@@ -202,43 +202,18 @@ def _masked(name: str, dots: tuple[int, ...]) -> str | None:
     return name
 
 
-def _compile(name: str, *, unreleased: bool) -> Callable[[str], object]:
-    """Compile a name between kustomize's anchors, by the engine that Go's `regexp` follows; raises OverrideFailure."""
-    import re2  # type: ignore[import-untyped]  # noqa: PLC0415 - slow to load, and few tables need it
+def _compile(name: str, *, unreleased: bool) -> Callable[[str], bool]:
+    """Compile a name between kustomize's anchors as Go does; raises OverrideFailure."""
+    from render.flux.regex import Pattern, PatternError  # noqa: PLC0415 - few tables need it
 
-    options = re2.Options()
-    options.log_errors = False
-    pattern = f"^{name}{_TAG_PATTERN}{_ANY_DIGEST_PATTERN if unreleased else _DIGEST_PATTERN}$"
-    reason = r"invalid escape sequence: \C"
-    if not _holds_any_byte(name):
-        try:
-            search: Callable[[str], object] = re2.compile(pattern, options).search
-        except re2.error as error:
-            text = error.args[0]
-            reason = text.decode(errors="replace") if isinstance(text, bytes) else str(text)
-        except UnicodeEncodeError:
-            reason = "no Unicode text"
-        else:
-            return search
-    reason = reason.removesuffix(f": {pattern}")
-    shown, reason = _shown(name), _shown(reason)
+    try:
+        return Pattern(f"^{name}{_TAG_PATTERN}{_ANY_DIGEST_PATTERN if unreleased else _DIGEST_PATTERN}$").matches
+    except PatternError as error:
+        reason = _shown(error.upstream.removeprefix("error parsing regexp: ").partition(": `")[0])
+    except UnicodeEncodeError:
+        reason = "no Unicode text"
+    shown = _shown(name)
     raise OverrideFailure(f"kustomize panics on the name `{shown}`, which is no regular expression: {reason}")
-
-
-def _holds_any_byte(name: str) -> bool:
-    r"""Tell whether a pattern uses `\C`, which RE2 has and Go's `regexp` refuses."""
-    position = 0
-    while (position := name.find("\\", position)) >= 0:
-        escaped = name[position + 1 : position + 2]
-        if escaped == "C":
-            return True
-        if escaped == "Q":
-            end = name.find("\\E", position)
-            if end < 0:
-                return False
-            position = end
-        position += 2
-    return False
 
 
 _CONTAINER_LISTS = frozenset(("containers", "initContainers"))
