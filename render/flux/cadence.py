@@ -1,0 +1,182 @@
+"""A duration or cron expression in, a Flux duration out.
+
+Flux writes durations in Go's form, and its schemas narrow that to a pattern; both have to hold.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import datetime
+
+    from cronsim import CronSim
+
+MINIMUM_SECONDS = 60
+"""The shortest cadence: a shorter one is a mistake, and registries limit requests."""
+
+_UNITS = {
+    "h": 3600 * 10**9,
+    "m": 60 * 10**9,
+    "s": 10**9,
+    "ms": 10**6,
+    "us": 10**3,
+    "\u00b5s": 10**3,
+    "\u03bcs": 10**3,
+    "ns": 1,
+}
+_COMPONENT = re.compile(rf"([0-9]*)(\.[0-9]*)?({'|'.join(sorted(_UNITS, key=len, reverse=True))})(?![^0-9.])")
+_CRD = {True: re.compile(r"([0-9]+(\.[0-9]+)?(ms|s|m|h))+"), False: re.compile(r"([0-9]+(\.[0-9]+)?(ms|s|m))+")}
+_MAX_NANOSECONDS = 2**63 - 1
+
+_NICKNAMES = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+_YEARS = range(2000, 2028)
+_DAY = 24 * 60
+"""Minutes in a day."""
+
+
+class DurationError(ValueError):
+    """A text that is no duration, or none that a Flux field takes."""
+
+
+class CadenceError(ValueError):
+    """A text that says no cadence."""
+
+
+def parse_go_duration(text: str) -> int:
+    """Return the nanoseconds of a duration as Go's `time.ParseDuration` reads it; raise DurationError for none."""
+    sign, rest = (-1, text[1:]) if text.startswith("-") else (1, text.removeprefix("+"))
+    if rest == "0":
+        return 0
+    total = at = 0
+    while at < len(rest):
+        match = _COMPONENT.match(rest, at)
+        if match is None or (not match[1] and len(match[2] or "") < 2):
+            raise DurationError(f"`{text}` is not a duration such as `30m` or `1h30m`")
+        total += _nanoseconds(match, text)
+        at = match.end()
+        # The most negative duration has no positive counterpart.
+        if total > _MAX_NANOSECONDS + (sign < 0):
+            raise DurationError(f"`{text}` is longer than a duration can be")
+    if not rest:
+        raise DurationError(f"`{text}` is not a duration such as `30m` or `1h30m`")
+    return sign * total
+
+
+def _nanoseconds(match: re.Match[str], text: str) -> int:
+    unit = _UNITS[match[3]]
+    whole = match[1].lstrip("0")
+    if len(whole) > 19 or int(whole or "0") > 2**63:
+        raise DurationError(f"`{text}` is longer than a duration can be")
+    fraction, scale = 0, 1
+    for digit in (match[2] or ".")[1:]:
+        # Go stops to read a fraction where it would overflow, and computes it in floating point.
+        if fraction > (2**63 - 1) // 10 or fraction * 10 + int(digit) > 2**63:
+            break
+        fraction = fraction * 10 + int(digit)
+        scale *= 10
+    return int(whole or "0") * unit + int(float(fraction) * (float(unit) / float(scale)))
+
+
+def parse_duration(text: str, *, hours: bool = True) -> int:
+    """Return the nanoseconds of a duration in a Flux field; raise DurationError where schema or controller refuse it.
+
+    `hours` is False for the few fields whose pattern has no `h`, such as an ImageRepository's `timeout`.
+    """
+    if _CRD[hours].fullmatch(text) is None:
+        if hours or _CRD[True].fullmatch(text) is None:
+            raise DurationError(
+                f"`{text}` is not a duration such as `30m` or `1h30m`: Flux takes `h`, `m`, `s` and `ms`"
+            )
+        raise DurationError(f"`{text}` is in hours, which this field does not take: write it in minutes")
+    return parse_go_duration(text)
+
+
+def format_duration(seconds: int) -> str:
+    """Return a duration of whole seconds in the fewest units: `24h`, `1h30m`, `45s`."""
+    hours, rest = divmod(seconds, 3600)
+    minutes, rest = divmod(rest, 60)
+    parts = ((hours, "h"), (minutes, "m"), (rest, "s"))
+    return "".join(f"{number}{unit}" for number, unit in parts if number) or "0s"
+
+
+def cadence(text: str) -> str:
+    """Return the Flux duration that a cadence stands for.
+
+    A duration stays as written. A cron expression of five fields, or a name such as `@daily`, becomes the shortest
+    time between two of its firings from 2000 to 2027, in UTC. Raise CadenceError for anything else and for less than
+    a minute.
+    """
+    stripped = text.strip()
+    if stripped.startswith("@"):
+        expression = _NICKNAMES.get(stripped.lower())
+        if expression is None:
+            raise CadenceError(f"`{text}` is none of `{'`, `'.join(_NICKNAMES)}`")
+        return format_duration(60 * _shortest_gap(expression, text))
+    if len(stripped.split()) > 1:
+        return format_duration(60 * _shortest_gap(stripped, text))
+    try:
+        nanoseconds = parse_duration(text)
+    except DurationError as error:
+        raise CadenceError(f"{error}; or write a cron expression of five fields") from None
+    if nanoseconds < MINIMUM_SECONDS * 10**9:
+        raise CadenceError(f"`{text}` is less than a minute")
+    return text
+
+
+def _shortest_gap(expression: str, text: str) -> int:
+    """Return the least number of minutes between two firings."""
+    import datetime  # noqa: PLC0415  # only cron expressions need a calendar
+
+    from cronsim import CronSim, CronSimError  # noqa: PLC0415
+
+    fields = expression.split()
+    if len(fields) != 5:
+        raise CadenceError(f"`{text}` has {len(fields)} fields, and a cron expression has 5")
+    try:
+        schedule = CronSim(expression, datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC))
+    except CronSimError as error:
+        raise CadenceError(_fault(text, fields, str(error))) from None
+    times = sorted(60 * hour + minute for hour in schedule.hours for minute in schedule.minutes)
+    gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
+    days = _firing_days(schedule, datetime.date)
+    previous = next(days, None)
+    if previous is None:
+        raise CadenceError(f"`{text}` never fires from 2000 to 2027")
+    for day in days:
+        gaps.append((day - previous) * _DAY + times[0] - times[-1])
+        if day == previous + 1:
+            break
+        previous = day
+    if not gaps:
+        raise CadenceError(f"`{text}` fires only once from 2000 to 2027")
+    return min(gaps)
+
+
+def _firing_days(schedule: CronSim, date: type[datetime.date]) -> Iterator[int]:
+    """Yield the ordinals of the days on which an expression fires, in order."""
+    first, end = (date(year, 1, 1).toordinal() for year in (_YEARS.start, _YEARS.stop))
+    for ordinal in range(first, end):
+        day = date.fromordinal(ordinal)
+        if day.month in schedule.months and schedule.match_day(day):
+            yield ordinal
+
+
+def _fault(text: str, fields: list[str], fault: str) -> str:
+    """Put the library's complaint, `Bad <field>`, in words that show the field."""
+    names = ("minute", "hour", "day-of-month", "month", "day-of-week")
+    for name, field in zip(names, fields, strict=True):
+        if fault.endswith(name):
+            return f"`{text}` has the {name.replace('-of-', ' of the ')} `{field}`, which no firing can have"
+    return f"`{text}` is not a cron expression"
