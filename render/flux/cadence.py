@@ -96,9 +96,7 @@ def parse_duration(text: str, *, hours: bool = True) -> int:
     """
     if _CRD[hours].fullmatch(text) is None:
         if hours or _CRD[True].fullmatch(text) is None:
-            raise DurationError(
-                f"`{text}` is not a duration such as `30m` or `1h30m`: Flux takes `h`, `m`, `s` and `ms`"
-            )
+            raise DurationError(f"`{text}` is not a duration in `h`, `m`, `s` or `ms`, such as `30m` or `1h30m`")
         raise DurationError(f"`{text}` is in hours, which this field does not take: write it in minutes")
     return parse_go_duration(text)
 
