@@ -22,8 +22,8 @@ from render.flux.channels import (
 from render.flux.policy import parse_number
 from render.flux.regex import Pattern, PatternError, quote, template_parts
 from render.flux.regex_shape import anchor, anchored, gives_digits
-from render.flux.semver import Constraint, RangeError, VersionError, parse_version
-from render.flux.tagform import is_hash
+from render.flux.semver import Constraint, RangeError, Version, VersionError, parse_version
+from render.flux.tagform import is_hash, parse_form
 
 __all__ = ["CHANNELS", "KINDS", "DeriveError", "Derived", "Finding", "derive", "self_test", "suggest_filter"]
 
@@ -86,7 +86,43 @@ def _filtered(filter_tags: Mapping[str, Any], tag: str, findings: list[Finding])
         message = f"the current tag `{tag}` does not match the pattern `{text}`"
         findings.append(Finding("error", "tag-unmatched", message, f"write {suggest_filter(tag)}"))
         return None
-    return None if any(finding.code_name.startswith("extract-") for finding in findings) else value
+    if any(finding.code_name.startswith("extract-") for finding in findings):
+        return None
+    twin = _twin(pattern, extract, tag)
+    if twin is not None:
+        message = f"the policy cannot tell `{tag}` from `{twin}`: `extract` makes them equal"
+        findings.append(Finding("error", "extract-ties", message, f"write {suggest_filter(tag)}"))
+    return value
+
+
+def _twin(pattern: Pattern, extract: str, tag: str) -> str | None:
+    """Return a tag with another number in its version or build counter that the policy would take for equal."""
+    form = parse_form(tag) if extract else None
+    if form is None or is_hash(tag) or (form.prefix not in ("", "v") and len(form.numbers) < 2):
+        return None
+    start = len(form.prefix)
+    spans = []
+    for number in form.numbers:
+        spans.append((start, start + len(number)))
+        start += len(number) + 1
+    if tag[start - 1 : start].isalnum():
+        return None  # what looks like a number is the head of a word or a hash
+    if form.counter:
+        spans.append((len(tag) - len(form.counter), len(tag)))
+    value = _ordering(pattern.expand(extract, tag))
+    for begin, end in spans:
+        twin = f"{tag[:begin]}{int(tag[begin:end]) + 1}{tag[end:]}"
+        if pattern.matches(twin) and _ordering(pattern.expand(extract, twin)) == value:
+            return twin
+    return None
+
+
+def _ordering(value: str | None) -> Version | str | None:
+    """Return what a policy compares: versions without their build metadata, other texts as they are."""
+    try:
+        return parse_version(value or "")
+    except VersionError:
+        return value
 
 
 def _extract(pattern: Pattern, extract: str) -> Iterator[Finding]:
@@ -119,9 +155,6 @@ def _semver(text: str, tag: str, value: str | None, channel: str) -> Iterator[Fi
             "error", "range-empty", message, "write comparisons that one version can meet, or join them by `||`"
         )
         return
-    if channel == "prerelease" and not constraint.admits_prerelease:
-        message = f"channel `prerelease` follows no pre-release, because the range `{text}` admits none"
-        yield Finding("warning", "range-without-prereleases", message, f"write `{constraint.with_prereleases()}`")
     if value is None:
         return
     try:
@@ -138,16 +171,24 @@ def _semver(text: str, tag: str, value: str | None, channel: str) -> Iterator[Fi
         yield Finding(
             "warning", "prerelease-as-text", message, "extract it as a number of its own, as in `$v-$label.$number`"
         )
+    opened = constraint.with_prereleases()
+    if channel == "prerelease" and not constraint.admits_prerelease and not version.prerelease:
+        message = f"channel `prerelease` follows no pre-release, because the range `{text}` admits none"
+        yield Finding("warning", "range-without-prereleases", message, f"write `{opened}`")
     position = constraint.position(version)
     if position == "inside":
         return
-    opened = constraint.with_prereleases()
     if version.prerelease and Constraint.parse(opened).check(version) and not constraint.admits_prerelease:
         message = f"the range `{text}` admits no pre-release, and the current tag {what} is one"
         yield Finding("warning", "range-shuts-out-prerelease", message, f"write `{opened}`")
     elif position == "above":
         message = f"the range `{text}` lies wholly above the current tag {what}"
-        yield Finding("warning", "range-above-tag", message, "the first automated update leaves the current line")
+        yield Finding(
+            "warning",
+            "range-above-tag",
+            message,
+            "widen it, or expect the next update to leave the current line",
+        )
     elif position == "below":
         message = f"the range `{text}` lies wholly below the current tag {what}, so the policy would downgrade it"
         yield Finding("error", "range-below-tag", message, f"write, say, `{version.major}.x`")

@@ -1,43 +1,56 @@
-"""Version and range texts in, their place in Flux's order out: semantic versions as the Flux controllers read them.
+"""A range in, its place in Flux's order of versions out; also the door to `render.flux.semver_version`.
 
-The rules are those of the Masterminds semver library (v3, as pinned by Flux 2.7 and later) together with the
-narrower rule by which Flux takes a tag for a version at all. A range becomes half-open intervals over the total
-order of versions, so that membership, emptiness and its place relative to a version are exact, never sampled.
+A range becomes half-open intervals over the total order of versions, so that membership, emptiness and its place
+relative to a version are exact, never sampled. The grammar and its oddities are those of the Masterminds semver
+library (v3, as pinned by Flux 2.7 and later).
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
-Identifier = tuple[int, int | str]
-"""`(0, number)` or `(1, text)`: numeric identifiers sort before the others."""
-Key = tuple[int, int, int, tuple[int | Identifier, ...]]
-"""Major, minor, patch, and `(1,)` for a release or `(0, *identifiers)` for a pre-release."""
+from render.flux.semver_version import (
+    FIRST_PRERELEASE,
+    IDENTIFIERS,
+    MAX_PART,
+    RELEASE,
+    Identifier,
+    Key,
+    Version,
+    VersionError,
+    parse_loose,
+    parse_part,
+    parse_version,
+    prerelease_key,
+)
+
+__all__ = [
+    "Constraint",
+    "Position",
+    "RangeError",
+    "Version",
+    "VersionError",
+    "go_quote",
+    "parse_loose",
+    "parse_version",
+]
+
 Interval = tuple[Key, Key]
 """From the first key, included, to the second, excluded."""
 Position = Literal["inside", "above", "below", "excluded"]
 
-_MAX = 2**64 - 1
-_RELEASE: tuple[int | Identifier, ...] = (1,)
-_FIRST_PRERELEASE: tuple[int | Identifier, ...] = (0, (0, 0))
-_START: Key = (0, 0, 0, _FIRST_PRERELEASE)
-_END: Key = (_MAX + 1, 0, 0, _FIRST_PRERELEASE)
+_START: Key = (0, 0, 0, FIRST_PRERELEASE)
+_END: Key = (MAX_PART + 1, 0, 0, FIRST_PRERELEASE)
 _EVERYTHING: tuple[Interval, ...] = ((_START, _END),)
 
-_IDENTIFIERS = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
-_VERSION = re.compile(rf"v?([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?(?:-({_IDENTIFIERS}))?(?:\+({_IDENTIFIERS}))?")
 # Upstream's class for a part of a range's version holds `|` by accident; such a part is refused when it is read.
 _PART = r"[0-9|xX*]+"
-_PARTIAL = rf"v?({_PART})(?:\.({_PART}))?(?:\.({_PART}))?(?:-({_IDENTIFIERS}))?(?:\+{_IDENTIFIERS})?"
+_PARTIAL = rf"v?({_PART})(?:\.({_PART}))?(?:\.({_PART}))?(?:-({IDENTIFIERS}))?(?:\+{IDENTIFIERS})?"
 _SPACE = "\t\n\f\r "
 _COMPARATOR = re.compile(rf"(!=|>=|=>|<=|=<|~>|=|>|<|~|\^|)[{_SPACE}]*({_PARTIAL})")
 _HYPHEN = re.compile(rf"({_PARTIAL})[{_SPACE}]+-[{_SPACE}]+({_PARTIAL})")
-
-
-class VersionError(ValueError):
-    """A text that is no version."""
 
 
 class RangeError(ValueError):
@@ -47,72 +60,6 @@ class RangeError(ValueError):
         super().__init__(message)
         self.position = position
         self.upstream = upstream
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Version:
-    """A version; comparison is precedence, so build metadata, a leading `v` and leading zeros make no difference."""
-
-    key: Key
-    major: int = field(compare=False)
-    minor: int = field(compare=False)
-    patch: int = field(compare=False)
-    prerelease: str = field(compare=False)
-    """Without its hyphen; empty for a release."""
-    metadata: str = field(compare=False)
-    original: str = field(compare=False)
-    """The text as it was read."""
-
-    def __str__(self) -> str:
-        """Return the canonical form: no `v`, three parts, no leading zeros."""
-        pre = f"-{self.prerelease}" if self.prerelease else ""
-        meta = f"+{self.metadata}" if self.metadata else ""
-        return f"{self.major}.{self.minor}.{self.patch}{pre}{meta}"
-
-
-def parse_version(tag: str) -> Version:
-    """Read a tag by the rule of Flux's image policies; raise VersionError for one they skip.
-
-    Source: `version.ParseVersion` of Flux's shared packages, which asks for two dots anywhere in the text before the
-    loose parser of the library sees it; so `1.2-rc.1` is a version and `1.2` is not.
-    """
-    if tag.count(".") < 2:
-        raise VersionError(f"`{tag}` has fewer than three parts, and Flux takes no such tag for a version")
-    return parse_loose(tag)
-
-
-def parse_loose(text: str) -> Version:
-    """Read a version of one to three parts, as ranges hold them; raise VersionError if it is none."""
-    match = _VERSION.fullmatch(text)
-    if match is None:
-        raise VersionError(f"`{text}` is not a semantic version")
-    major, minor, patch = (_number(part or "0", text) for part in match.group(1, 2, 3))
-    prerelease, metadata = match[4] or "", match[5] or ""
-    key = (major, minor, patch, _prerelease_key(prerelease, text))
-    return Version(key, major, minor, patch, prerelease, metadata, text)
-
-
-def _number(digits: str, text: str) -> int:
-    significant = digits.lstrip("0")
-    if len(significant) > 20 or int(significant or "0") > _MAX:
-        raise VersionError(f"`{text}` has a part above 18446744073709551615")
-    return int(significant or "0")
-
-
-def _prerelease_key(prerelease: str, text: str) -> tuple[int | Identifier, ...]:
-    if not prerelease:
-        return _RELEASE
-    identifiers: list[Identifier] = []
-    for identifier in prerelease.split("."):
-        numeric = identifier.isdigit()
-        if numeric and len(identifier) > 1 and identifier[0] == "0":
-            raise VersionError(f"`{text}` has the pre-release number `{identifier}` with a leading zero")
-        # A number that does not fit 64 bits is compared as text.
-        if numeric and len(identifier) <= 20 and int(identifier) <= _MAX:
-            identifiers.append((0, int(identifier)))
-        else:
-            identifiers.append((1, identifier))
-    return (0, *identifiers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +143,8 @@ class _Group:
     def _first_admitted(self, low: Key, high: Key) -> bool:
         key = _representable(low)
         while True:
-            if not self.prereleases and key[3] != _RELEASE:
-                key = (*key[:3], _RELEASE)
+            if not self.prereleases and key[3] != RELEASE:
+                key = (*key[:3], RELEASE)
             if key >= high:
                 return False
             if (key[0], key[1], key[3]) not in self.holes:
@@ -347,8 +294,8 @@ def _comparator(match: re.Match[str], original: str) -> _Comparator:
                 break
             if not part.isdigit():
                 raise VersionError(f"`{match[2]}` is neither a version nor a wildcard")
-            parts.append(_number(part, match[2]))
-        pre = _prerelease_key(match[6] or "", match[2])
+            parts.append(parse_part(part, match[2]))
+        pre = prerelease_key(match[6] or "", match[2])
     except VersionError as error:
         message = f"`{original}` is not a semver range: {error}"
         raise RangeError(
@@ -360,7 +307,7 @@ def _comparator(match: re.Match[str], original: str) -> _Comparator:
 
 
 def _group(comparators: list[_Comparator]) -> _Group:
-    prereleases = any(comparator.pre != _RELEASE for comparator in comparators)
+    prereleases = any(comparator.pre != RELEASE for comparator in comparators)
     intervals = _EVERYTHING
     for comparator in comparators:
         admitted = comparator.intervals(prereleases=prereleases)
@@ -372,12 +319,12 @@ def _group(comparators: list[_Comparator]) -> _Group:
 
 def _first(major: int, minor: int, patch: int) -> Key:
     """Return the least version with these three parts: its pre-release `0`."""
-    return (major, minor, patch, _FIRST_PRERELEASE)
+    return (major, minor, patch, FIRST_PRERELEASE)
 
 
 def _successor(key: Key) -> Key:
     """Return the next version in the order: versions are discrete, `1.2.3` is followed by `1.2.4-0`."""
-    if key[3] == _RELEASE:
+    if key[3] == RELEASE:
         return _first(key[0], key[1], key[2] + 1)
     return (*key[:3], (*key[3], (0, 0)))
 
@@ -385,9 +332,9 @@ def _successor(key: Key) -> Key:
 def _representable(key: Key) -> Key:
     """Carry parts that exceed 64 bits."""
     major, minor, patch, _ = key
-    if patch > _MAX:
+    if patch > MAX_PART:
         key = major, minor, patch, _ = _first(major, minor + 1, 0)
-    return _first(major + 1, 0, 0) if minor > _MAX else key
+    return _first(major + 1, 0, 0) if minor > MAX_PART else key
 
 
 def go_quote(text: str) -> str:
