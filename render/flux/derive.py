@@ -36,7 +36,7 @@ class Finding:
 
     severity: Literal["error", "warning"]
     code_name: str
-    """A stable name in kebab case."""
+    """A stable name in kebab case, which starts with what is at fault: policy, pattern, extract, tag, range or order."""
     message: str
     """One line, lower case, no full stop."""
     hint: str = ""
@@ -169,7 +169,10 @@ def _semver(text: str, tag: str, value: str | None, channel: str) -> Iterator[Fi
     if constraint.admits_prerelease and _GLUED.search(version.prerelease):
         message = f"`{version.prerelease}` is compared as text, in which `rc10` comes before `rc9`"
         yield Finding(
-            "warning", "prerelease-as-text", message, "extract it as a number of its own, as in `$v-$label.$number`"
+            "warning",
+            "order-prerelease-as-text",
+            message,
+            "extract it as a number of its own, as in `$v-$label.$number`",
         )
     opened = constraint.with_prereleases()
     if channel == "prerelease" and not constraint.admits_prerelease and not version.prerelease:
@@ -213,7 +216,7 @@ def _ordered(kind: str, order: str, filter_tags: Mapping[str, Any], value: str |
         message = (
             f"`{value}` looks like a commit hash, and the alphabetical order of hashes says nothing about their age"
         )
-        yield Finding("warning", "hash-order", message, "let tags start with a time, as in `<time>-<hash>`")
+        yield Finding("warning", "order-of-hashes", message, "let tags start with a time, as in `<time>-<hash>`")
 
 
 def _numerical(pattern: str, extract: str, value: str | None) -> Iterator[Finding]:
@@ -228,7 +231,9 @@ def _numerical(pattern: str, extract: str, value: str | None) -> Iterator[Findin
             return
         if not abs(number) < EXACT_BELOW:
             message = f"`{value}` is not below 2^53, from where on neighbours are equal to a numerical policy"
-            yield Finding("error", "number-inexact", message, "extract fewer digits, or write an alphabetical policy")
+            yield Finding(
+                "error", "order-number-inexact", message, "extract fewer digits, or write an alphabetical policy"
+            )
     if not gives_digits(pattern, extract):
         message = "the policy is numerical, and nothing makes sure that it gets numbers: one other tag makes it fail"
-        yield Finding("warning", "numbers-unproven", message, digits)
+        yield Finding("warning", "extract-numbers-unproven", message, digits)
