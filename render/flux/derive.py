@@ -36,7 +36,7 @@ class Finding:
 
     severity: Literal["error", "warning"]
     code_name: str
-    """A stable name in kebab case, which starts with what is at fault: policy, pattern, extract, tag, range or order."""
+    """A stable name in kebab case; its first word is at fault: policy, pattern, extract, tag, range or order."""
     message: str
     """One line, lower case, no full stop."""
     hint: str = ""
