@@ -29,6 +29,10 @@ PATTERN_MEANINGS = {
 }
 
 
+# A number in base 60 to YAML 1.1 readers other than Flux's, such as those of editors and linters.
+_SEXAGESIMAL = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?\Z", re.ASCII)
+
+
 class Record:
     """The checked fields of one mapping as attributes (snake_case), with defaults filled in."""
 
@@ -111,7 +115,7 @@ class TextCheck(Check):
         if type(node) is not Scalar or node.is_null:
             return reader.wrong_type(node, path, self.expected)
         text = node.text
-        if not node.style and not scalar.is_plain_string(text):
+        if not node.style and (not scalar.is_plain_string(text) or _SEXAGESIMAL.match(text)):
             return self._ambiguous(reader, node, path)
         if self.enum is not None and text not in self.enum:
             return reader.fault(
@@ -195,12 +199,15 @@ class ListCheck(Check):
 
     expected = "a list"
 
-    def __init__(self, item: Check) -> None:
+    def __init__(self, item: Check, most: int | None = None) -> None:
         self.item = item
+        self.most = most
 
     def read(self, reader: Reader, node: Node, path: str, at: Node) -> Any:  # noqa: ARG002
         if type(node) is not Sequence:
             return reader.wrong_type(node, path, self.expected)
+        if self.most is not None and len(node.items) > self.most:
+            return reader.fault("R104", node, f"`{path}` must have at most {self.most} items, not {len(node.items)}")
         read = self.item.read
         made = [read(reader, item, f"{path}[{i}]", item) for i, item in enumerate(node.items)]
         return INVALID if any(value is INVALID for value in made) else made
@@ -360,7 +367,7 @@ def _compile(schema: Schema, defs: dict[str, Schema], made: dict[str, Check]) ->
     if kind == "boolean":
         return BooleanCheck()
     if kind == "array":
-        return ListCheck(_compile(schema.get("items", {}), defs, made))
+        return ListCheck(_compile(schema.get("items", {}), defs, made), schema.get("maxItems"))
     if kind == "object":
         return _compile_object(schema, defs, made)
     return AnyCheck()

@@ -40,7 +40,7 @@ Value = str | int | bool | None | Marked | Commented | Node | dict[str, "Value"]
 
 # A plain scalar keeps its class anywhere in block context when it matches this; `[^…]` spans what starts another token.
 _SAFE_PLAIN = re.compile(
-    r"(?![-?:](?:\s|\Z))[^\s\[\]{},#&*!|>'\"%@`\x00-\x1f\x7f-\x9f\ufeff\ufffe\uffff\u2028\u2029\U00010000-\U0010ffff]"
+    r"(?![-?:](?:\s|\Z)|---|\.\.\.|<<\Z)[^\s\[\]{},#&*!|>'\"%@`\x00-\x1f\x7f-\x9f\ufeff\ufffe\uffff\u2028\u2029\U00010000-\U0010ffff]"
     r"[^\x00-\x1f\x7f-\x9f\ufeff\ufffe\uffff\u2028\u2029\U00010000-\U0010ffff]*\Z"
 )
 _ENDS_PLAIN = re.compile(r": |:\Z| #|\s\Z")
@@ -100,7 +100,7 @@ class Emitter:
         """Write entries, the first one after `first` (indentation, perhaps with `- `)."""
         entries: Iterable[tuple[str, Value]]
         if type(value) is Mapping:
-            entries = [(_scalar(k.text, k.style) if k.style or k.text else "null", v) for k, v in value.entries]
+            entries = [(_scalar(k.text, k.style), v) for k, v in value.entries]
         else:
             assert isinstance(value, dict)
             entries = [(quote(k), v) for k, v in value.items() if v is not None]
@@ -190,17 +190,13 @@ def derives_wide(text: str) -> bool:
     The scan is textual: the first line that begins a list item right under a `key:` line decides, even inside a
     literal block.
     """
-    previous = ""
+    key = ""
     for line in text.split("\n"):
         item = _ITEM.match(line)
-        if item:
-            key = previous.split("#", 1)[0].rstrip()
-            if key.count(":") == 1 and key.endswith(":"):
-                depth = len(item.group(1)) - (len(previous) - len(previous.lstrip(" ")))
-                if depth == 2:
-                    return True
-                if depth == 0:
-                    return False
-        if line.lstrip(" ") and not line.lstrip(" ").startswith("#"):
-            previous = line
+        if item and key.count(":") == 1 and key.rstrip(" ").endswith(":"):
+            depth = len(item.group(1)) - (len(key) - len(key.lstrip(" ")))
+            if depth in (0, 2):
+                return depth == 2
+        if not line.lstrip(" ").startswith("#"):
+            key = line.split("#", 1)[0]
     return False

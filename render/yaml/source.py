@@ -24,20 +24,17 @@ from yaml.events import (
 )
 
 from render.diagnostics import Diagnostic, Location, Severity
+from render.redact import has_credential, redact_line
 from render.yaml import scalar
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 100
+MAX_KEY = 128
 MAX_NODES = 100_000
 """Nodes of one file after its aliases are expanded; a real HelmRelease has fewer than a thousand."""
 
 _BREAKS = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 _SIMPLE_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*\Z")
-_CREDENTIAL = re.compile(
-    r"""(?ix) (["']?[\w.-]*(?:passw(?:or)?d|passphrase|token|secret[_-]?key|api[_-]?key|private[_-]?key|credentials?)["']?
-    \s*:\s*) (?![|>&*{\[]|$) (?!["']?\s*$) .+ """
-)
-_SOPS = re.compile(r"ENC\[[^\]]*\]?")
 _CORE = "tag:yaml.org,2002:"
 
 
@@ -139,7 +136,7 @@ class Source:
             self._lines = _BREAKS.split(self.text)
         if not 0 < line <= len(self._lines) or self.is_hidden(line):
             return ""
-        return _SOPS.sub("…", _CREDENTIAL.sub(r"\1…", self._lines[line - 1]))
+        return redact_line(self._lines[line - 1])
 
     def place(self, node: Node | None) -> Location:
         """Return the location of `node`; of the file as a whole for None or a node that was not read from it."""
@@ -149,7 +146,7 @@ class Source:
 
     def shown(self, node: Scalar) -> str:
         """Return the text of a scalar as it may be quoted in a message."""
-        if self.is_hidden(node.line) or _CREDENTIAL.search(self.snippet(node.line) or "x"):
+        if self.is_hidden(node.line) or has_credential(self.snippet(node.line)):
             return "…"
         return node.text if len(node.text) <= 80 else node.text[:77] + "…"
 
@@ -395,6 +392,16 @@ class _Composer:
 
     def _key(self, node: Node) -> Scalar:
         if type(node) is Scalar:
+            if len(node.text) > MAX_KEY // 4 and len(node.text.encode()) > MAX_KEY or "\n" in node.text:
+                self.faults.append(
+                    self.source.fault(
+                        "R007",
+                        node,
+                        f"a key must be one line of at most {MAX_KEY} bytes",
+                        cause="longer keys take another form when the image bot rewrites the file",
+                        hint="move the entry into a list, or into a text block",
+                    )
+                )
             return node
         self.faults.append(
             self.source.fault(

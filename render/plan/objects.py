@@ -1,0 +1,164 @@
+"""A service's extraObjects in, the objects as they are rendered out: labelled, in a namespace, overrides applied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from render.catalog import Definition
+from render.flux.kinds import is_cluster_scoped, is_known_group
+from render.flux.overrides import OverrideFailure, Table, sites
+from render.plan import paths
+from render.plan.context import Context, Header, Report
+from render.plan.images import Images
+from render.yaml.emit import Marked
+from render.yaml.source import Mapping, Node, Scalar, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What makes an object one object in a cluster."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        where = f"{self.namespace}/" if self.namespace else ""
+        return f"{self.kind} {where}{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ExtraObject:
+    """One extra object."""
+
+    node: Mapping
+    identity: Identity
+    api_version: str
+    source: Node
+    """Where it stands in the catalog."""
+
+
+class _NodeScalars:
+    """Scalars of source nodes, as the override predictor reads them."""
+
+    def is_null(self, value: object) -> bool:
+        return isinstance(value, Scalar) and value.is_null
+
+    def text(self, value: object) -> str:
+        assert isinstance(value, Scalar | Marked)
+        return value.text
+
+    def rewrite(self, value: object, text: str) -> object:  # noqa: ARG002 - the protocol's shape
+        return Scalar(text)
+
+
+_SCALARS = _NodeScalars()
+
+
+class Extras:
+    """Plans the extra objects of one service."""
+
+    def __init__(self, context: Context, definition: Definition, header: Header, images: Images, report: Report) -> None:
+        self.context = context
+        self.definition = definition
+        self.header = header
+        self.images = images
+        self.report = report
+
+    def plan(self) -> list[ExtraObject]:
+        """Return the objects in order, without those that were reported."""
+        originals = self.definition.service.extra_objects
+        made: list[ExtraObject] = []
+        for index, (original, node) in enumerate(zip(originals, self.images.objects, strict=True)):
+            assert isinstance(original, Mapping)
+            assert isinstance(node, Mapping)
+            extra = self._object(index, original, node)
+            if extra is not None:
+                made.append(extra)
+        return made
+
+    def _object(self, index: int, original: Mapping, node: Mapping) -> ExtraObject | None:
+        metadata = original.get("metadata")
+        missing = [key for key in ("apiVersion", "kind") if original.text(key) is None]
+        if type(metadata) is not Mapping or metadata.text("name") is None:
+            missing.append("metadata.name")
+        if missing:
+            self.report.error(
+                "R102",
+                original,
+                f"`extraObjects[{index}]` needs `{'`, `'.join(missing)}`",
+                cause="without them it is no Kubernetes object, and the whole kustomize build would fail",
+                hint=f"add `{missing[0]}: …`",
+            )
+            return None
+        api_version, kind = original.text("apiVersion") or "", original.text("kind") or ""
+        assert type(metadata) is Mapping
+        name = metadata.text("name") or ""
+        cluster_scoped = is_cluster_scoped(api_version, kind)
+        namespace = metadata.text("namespace") or ""
+        if original.get("sops") is None:
+            if not namespace and cluster_scoped is False:
+                namespace = self.header.namespace
+                node = self._put(node, ("metadata", "namespace"), namespace)
+            node = self._decorate(node)
+            node = self._override(index, node)
+        group = api_version.rpartition("/")[0]
+        return ExtraObject(node, Identity(group, kind, namespace, name), api_version, original)
+
+    def _decorate(self, node: Mapping) -> Mapping:
+        service = self.definition.service
+        for field, wanted in (("labels", service.labels), ("annotations", service.annotations)):
+            for key, value in wanted.items():
+                if paths.find(node, ("metadata", field, key)) is None:
+                    node = self._put(node, ("metadata", field, key), value)
+        return node
+
+    def _put(self, node: Mapping, path: paths.Path, value: str) -> Mapping:
+        try:
+            made = paths.put(node, path, value)
+        except paths.PathError as error:
+            self.report.error("R211", error.node or node, f"an extra object is misshapen: {error}", hint="correct it")
+            return node
+        assert isinstance(made, Mapping)
+        return made
+
+    def _override(self, index: int, node: Mapping) -> Mapping:
+        """Apply the table to the images that kustomize would visit; images of the service are effective already."""
+        table: Table = self.images.renderers.table
+        if not table.entries:
+            return node
+        try:
+            for site in sites(_data(node), _SCALARS):
+                found = paths.find(node, site.path)
+                if type(found) is not Scalar:
+                    continue
+                outcome = table.apply(found.text, double=site.doubled)
+                if outcome.text != found.text:
+                    changed = paths.put(node, site.path, Scalar(outcome.text, found.style))
+                    assert isinstance(changed, Mapping)
+                    node = changed
+        except OverrideFailure as failure:
+            where = paths.show(failure.path) if failure.path else f"extraObjects[{index}]"
+            self.report.warn(
+                "R605",
+                node,
+                f"kustomize could not apply image overrides to this object: {failure.reason}",
+                cause=f"`{where}` has not the form it expects, so the object is written without overrides",
+                hint="write the image as the cluster should pull it",
+            )
+        return node
+
+    def in_configs(self, extra: ExtraObject) -> bool:
+        """Whether the object goes to `configs/`: its kind may not exist before a chart has been installed."""
+        return not is_known_group(extra.api_version)
+
+
+def _data(node: Any) -> Any:
+    """Return a tree as dicts and lists whose leaves are the nodes."""
+    if type(node) is Mapping:
+        return {key.text: _data(value) for key, value in node.entries}
+    if type(node) is Sequence:
+        return [_data(item) for item in node.items]
+    return node

@@ -1,0 +1,179 @@
+"""The platform file in, what is wrong with it beyond its schema out."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from render.catalog import PlatformFile
+from render.diagnostics import Diagnostic
+from render.flux.api import OBJECTS
+from render.flux.overrides import Finding, OverrideFailure, chains, lint
+from render.flux.overrides import Entry as OverrideEntry
+from render.plan import paths
+from render.plan.context import Report, node_at
+from render.plan.release import check_release
+from render.plan.sources import plain
+from render.yaml.source import Mapping, Node, Scalar, Sequence
+
+if TYPE_CHECKING:
+    from render.model.platform import ChartSource
+
+
+class Written:
+    """A value that is no string, with its source text, as the table's lint takes it."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+
+
+def check_platform(file: PlatformFile, *, automation: bool) -> list[Diagnostic]:
+    """Return what is wrong with a platform file whose schema holds."""
+    report = Report(file.source)
+    _check_root(file, report)
+    for key, entry in file.platform.charts.items():
+        _check_chart(file, report, key, entry)
+    registries = file.root.get("registries")
+    if type(registries) is Mapping:
+        check_table(report, registries.get("imageOverrides"), "registries.imageOverrides")
+    check_table(report, file.root.get("fluxImageOverrides"), "fluxImageOverrides")
+    _check_automation(file, report, automation=automation)
+    _check_defaults(file, report)
+    if file.platform.alerts.enabled:
+        report.error(
+            "R213",
+            node_at(file.root, "alerts", "enabled"),
+            "alerts are not rendered yet",
+            cause="this version has no PrometheusRule",
+            hint="set `alerts.enabled: false`",
+        )
+    return report.items
+
+
+def _check_root(file: PlatformFile, report: Report) -> None:
+    root = file.platform.root
+    parts = PurePosixPath(root).parts
+    if root.startswith("/") or ".." in parts or "\\" in root or not root:
+        report.error(
+            "R502",
+            file.root.get("root"),
+            f"`root` must be a folder inside the repository, not `{root}`",
+            cause="it says where Flux finds the tree, from the repository's top",
+            hint="write a relative path such as `clusters/home`",
+        )
+
+
+def _check_chart(file: PlatformFile, report: Report, key: str, entry: ChartSource) -> None:
+    node = node_at(file.root, "charts", key)
+    charts = file.root.get("charts")
+    if not re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", key):
+        place = charts.key(key) if type(charts) is Mapping else node
+        report.error("R104", place, f"the chart source `{key}` must be named in lower-case letters, digits and `-`", hint="rename it: it becomes the name of an object")
+    if (entry.url is None) == (entry.git is None):
+        report.error("R204", node, f"the chart source `{key}` must have either `url` or `git`", hint="give one address")
+    elif entry.url is not None and not entry.url.startswith(("oci://", "https://", "http://")):
+        report.error("R204", node_at(node, "url"), f"`charts.{key}.url` must begin with `oci://` or `https://`, not `{entry.url}`", hint="write the scheme")
+    if entry.version is not None and entry.version_range is not None:
+        report.error("R204", node, f"the chart source `{key}` has both `version` and `versionRange`", hint="remove one of the two")
+    if entry.at is not None:
+        try:
+            paths.parse(entry.at.replace("{service}", "x"))
+        except paths.PathError as error:
+            report.error("R208", node_at(node, "at"), f"`charts.{key}.at`: {error}", hint="write keys with dots between")
+
+
+def check_table(report: Report, node: Node | None, name: str) -> None:
+    """Report the faults of an override table."""
+    if type(node) is not Sequence:
+        return
+    for finding in lint([_raw(item) for item in node.items]):
+        where = _entry_node(node, finding)
+        tell = report.error if finding.severity == "error" else report.warn
+        related = ()
+        if finding.related is not None:
+            related = ((report.source.place(node.items[finding.related]), "the other one"),)  # type: ignore[assignment]
+        tell("R601", where, f"`{name}[{finding.index}]`: {finding.message}", cause=finding.cause, hint=finding.hint, related=related)
+    if report.failed:
+        return
+    entries = [OverrideEntry.of({k.text: v.text for k, v in item.entries if type(v) is Scalar}) for item in node.items if type(item) is Mapping]
+    try:
+        for chain in chains(entries):
+            report.warn(
+                "R608",
+                node.items[chain.second],
+                f"`{name}[{chain.second}]` rewrites what `{name}[{chain.first}]` writes",
+                cause=f"entries run one after another: `{chain.between}` becomes `{chain.after}`",
+                hint="name the final image in the first entry, or put this one above it",
+                related=((report.source.place(node.items[chain.first]), "written by this entry"),),
+            )
+    except OverrideFailure as failure:
+        report.error("R601", node, f"`{name}`: {failure.reason}", hint="escape special characters, or remove them")
+
+
+def _raw(item: Node) -> object:
+    if type(item) is not Mapping:
+        return Written(item.text) if type(item) is Scalar else Written("…")
+    made: dict[str, object] = {}
+    for key, value in item.entries:
+        if type(value) is Scalar:
+            if not value.is_null:
+                made[key.text] = value.text if value.is_string else Written(value.text)
+        else:
+            made[key.text] = Written("…")
+    return made
+
+
+def _entry_node(node: Sequence, finding: Finding) -> Node:
+    if finding.index < 0:
+        return node
+    item = node.items[finding.index]
+    return node_at(item, finding.field) or item
+
+
+def _check_automation(file: PlatformFile, report: Report, *, automation: bool) -> None:
+    settings = file.platform.image_automation
+    node = file.root.get("imageAutomation")
+    if not settings.enabled or not automation:
+        return
+    if settings.author.email is None:
+        report.error(
+            "R102",
+            node_at(node, "author"),
+            "`imageAutomation.author` needs the field `email`",
+            cause="Flux refuses a commit author without an address",
+            hint="add `email: …`",
+        )
+    source = file.platform.flux.source
+    if source.kind != "GitRepository":
+        report.error(
+            "R401",
+            node_at(file.root, "flux", "source", "kind"),
+            f"image automation needs a GitRepository, and `flux.source` is a {source.kind}",
+            cause="it commits to the repository that it checks out",
+            hint="set `imageAutomation.enabled: false`, or name a GitRepository",
+        )
+    spec = {
+        "interval": settings.interval,
+        "sourceRef": {"kind": "GitRepository", "name": source.name},
+        "git": {
+            "commit": {
+                "author": {"name": settings.author.name, "email": settings.author.email or "x"},
+                "messageTemplate": settings.message_template or "",
+                "signingKey": plain(settings.signing_key) if settings.signing_key is not None else None,
+            }
+        },
+        "policySelector": plain(settings.policy_selector) if settings.policy_selector is not None else None,
+    }
+    for problem in OBJECTS["ImageUpdateAutomation"].rules(spec, file.flux):
+        report.error("R401", node_at(node, str(problem.path[-1]) if problem.path else ""), problem.message, cause=problem.cause, hint=problem.hint)
+    if settings.secret_file and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*\.ya?ml", settings.secret_file):
+        report.error("R502", node_at(node, "secretFile"), "`imageAutomation.secretFile` must be a file name such as `git.sops.yaml`", hint="write the name alone; the file lies in `platform/image-automation/`")
+
+
+def _check_defaults(file: PlatformFile, report: Report) -> None:
+    release = node_at(file.root, "defaults")
+    node = release.get("release") if type(release) is Mapping else None
+    if type(node) is Mapping:
+        check_release(file.source, report, node, "defaults.release", file.flux)
+

@@ -1,0 +1,114 @@
+"""Diagnostics and a summary in, text for people or machines out; the only place that knows colour."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from render.diagnostics import Diagnostic, Location
+
+FORMATS = ("full", "concise", "json", "github")
+JSON_VERSION = 1
+_COLOURS = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "bold": "\x1b[1m", "dim": "\x1b[2m", "off": "\x1b[0m"}
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 file`, `2 files`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def render_full(diagnostic: Diagnostic, *, colour: bool = False) -> str:
+    """Return a diagnostic in full: headline, place, source line with carets, cause and hint."""
+    paint = _COLOURS if colour else dict.fromkeys(_COLOURS, "")
+    place = diagnostic.location
+    head = f"{paint[diagnostic.severity]}{diagnostic.severity}[{diagnostic.code}]{paint['off']}"
+    lines = [f"{head}: {paint['bold']}{diagnostic.message}{paint['off']}", f" --> {place}"]
+    if diagnostic.snippet and place.column:
+        number = str(place.line)
+        gutter = " " * len(number)
+        snippet = diagnostic.snippet.replace("\t", " ")
+        width = max(1, min(place.length, len(snippet) - place.column + 1))
+        lines.append(f"{number} | {snippet}")
+        lines.append(f"{gutter} | {' ' * (place.column - 1)}{'^' * width}")
+    indent = " " * (len(str(place.line)) + 1 if place.line else 2)
+    lines += [f"{indent}= {what}: {where}" for where, what in diagnostic.related]
+    if diagnostic.cause:
+        lines.append(f"{indent}= cause: {diagnostic.cause}")
+    if diagnostic.hint:
+        lines.append(f"{indent}= hint: {diagnostic.hint}")
+    if diagnostic.detail:
+        lines.append(diagnostic.detail.rstrip("\n"))
+    return "\n".join(lines) + "\n"
+
+
+def render_concise(diagnostic: Diagnostic) -> str:
+    """Return a diagnostic as one line."""
+    hint = f"; {diagnostic.hint}" if diagnostic.hint else ""
+    severity = "" if diagnostic.severity == "error" else "warning: "
+    return f"{diagnostic.location}: {diagnostic.code} {severity}{diagnostic.message}{hint}\n"
+
+
+def render_github(diagnostic: Diagnostic) -> str:
+    """Return a diagnostic as a GitHub workflow command."""
+    place = diagnostic.location
+    fields = [f"file={_property(place.path)}"]
+    if place.line:
+        fields.append(f"line={place.line}")
+    if place.column:
+        fields.append(f"col={place.column}")
+    fields.append(f"title={diagnostic.code}")
+    parts = [diagnostic.message, diagnostic.cause, f"hint: {diagnostic.hint}" if diagnostic.hint else ""]
+    text = "\n".join(part for part in parts if part)
+    return f"::{diagnostic.severity} {','.join(fields)}::{_data(text)}\n"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def render_json(diagnostics: Sequence[Diagnostic], summary: dict[str, object]) -> str:
+    """Return the whole report as one JSON document (`docs/json.md`)."""
+    report = {"version": JSON_VERSION, **summary, "diagnostics": [_as_json(one) for one in diagnostics]}
+    return json.dumps(report, indent=2, ensure_ascii=False) + "\n"
+
+
+def _as_json(diagnostic: Diagnostic) -> dict[str, object]:
+    return {
+        "code": diagnostic.code,
+        "severity": diagnostic.severity,
+        **_place_json(diagnostic.location),
+        "message": diagnostic.message,
+        "cause": diagnostic.cause or None,
+        "hint": diagnostic.hint or None,
+        "related": [{**_place_json(place), "message": what} for place, what in diagnostic.related],
+    }
+
+
+def _place_json(place: Location) -> dict[str, object]:
+    return {"file": place.path, "line": place.line or None, "column": place.column or None}
+
+
+def render_report(diagnostics: Iterable[Diagnostic], style: str, *, colour: bool = False) -> str:
+    """Return all diagnostics in a style other than `json`."""
+    if style == "concise":
+        return "".join(map(render_concise, diagnostics))
+    if style == "github":
+        return "".join(map(render_github, diagnostics))
+    return "\n".join(render_full(one, colour=colour) for one in diagnostics)
+
+
+def faults_line(diagnostics: Sequence[Diagnostic], checked: int) -> str:
+    """Return the last line of a run with faults: `2 errors in 1 file (12 checked)`."""
+    errors = [one for one in diagnostics if one.severity == "error"]
+    warnings = len(diagnostics) - len(errors)
+    told = []
+    if errors:
+        told.append(count(len(errors), "error"))
+    if warnings:
+        told.append(count(warnings, "warning"))
+    files = len({one.location.path for one in diagnostics})
+    return f"{' and '.join(told)} in {count(files, 'file')} ({checked} checked)"
