@@ -48,7 +48,11 @@ format_option = click.option(
     "--format", "style", type=click.Choice(FORMATS), default="full", show_default=True, help="Form of the report."
 )
 fail_option = click.option(
-    "--fail-on", type=click.Choice(("error", "warning")), default="error", show_default=True, help="What makes the exit code 1."
+    "--fail-on",
+    type=click.Choice(("error", "warning")),
+    default="error",
+    show_default=True,
+    help="What makes the exit code 1.",
 )
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Say nothing on success.")
 force_option = click.option(
@@ -62,12 +66,22 @@ force_option = click.option(
 
 def input_options(command: _Command) -> _Command:
     """Add what every rendering command takes."""
-    for option in (quiet_option, fail_option, format_option, automation_option, out_option, platform_option, catalog_argument):
+    for option in (
+        quiet_option,
+        fail_option,
+        format_option,
+        automation_option,
+        out_option,
+        platform_option,
+        catalog_argument,
+    ):
         command = option(command)
     return command
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog="See `render COMMAND --help` for examples.")
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"]}, epilog="See `render COMMAND --help` for examples."
+)
 @click.version_option(__version__, message="render %(version)s")
 def cli() -> None:
     """Compile a catalog of services into the Flux objects of one cluster."""
@@ -158,7 +172,14 @@ class _Session:
     """One run of a rendering command."""
 
     def __init__(
-        self, catalog: Path, platform_path: Path, out: Path | None, automation: bool, style: str, fail_on: str, quiet: bool
+        self,
+        catalog: Path,
+        platform_path: Path,
+        out: Path | None,
+        automation: bool,
+        style: str,
+        fail_on: str,
+        quiet: bool,
     ) -> None:
         self.catalog = catalog
         self.platform_path = platform_path
@@ -262,7 +283,7 @@ def run(arguments: Sequence[str]) -> int:
         cli.main(args=list(arguments), prog_name="render", standalone_mode=True)
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else 0 if error.code is None else 1
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is our bug and not the user's
+    except Exception as error:
         click.echo(f"internal error: {type(error).__name__}: {error}", err=True)
         click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
         click.echo("this is a bug in render; the input is not at fault", err=True)

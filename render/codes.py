@@ -25,10 +25,14 @@ CODES: dict[str, Page] = {
     "R002": Page(
         "Duplicate key",
         _E,
-        "Two keys of one mapping are the same, by their text or by what a YAML reader makes of them (`1` and `\"1\"`). "
+        'Two keys of one mapping are the same, by their text or by what a YAML reader makes of them (`1` and `"1"`). '
         "Readers keep one of the two, and not all the same one. A merge key (`<<`) that is overridden is no duplicate.",
     ),
-    "R003": Page("Not valid YAML", _E, "The file does not parse. The place is where the parser gave up; the fault is there or just above."),
+    "R003": Page(
+        "Not valid YAML",
+        _E,
+        "The file does not parse. The place is where the parser gave up; the fault is there or just above.",
+    ),
     "R004": Page(
         "A tag that Kubernetes does not have",
         _E,
@@ -41,7 +45,11 @@ CODES: dict[str, Page] = {
         "A file over 1 MiB, nesting over 100 levels, or aliases that unfold into more than 100,000 values. "
         "No definition is that large; something else is in the catalog, or an alias bomb.",
     ),
-    "R006": Page("An alias without its anchor", _E, "`*name` repeats a value marked `&name` above it in the same document, and never one that contains it."),
+    "R006": Page(
+        "An alias without its anchor",
+        _E,
+        "`*name` repeats a value marked `&name` above it in the same document, and never one that contains it.",
+    ),
     "R007": Page(
         "A key that is no string",
         _E,
@@ -54,7 +62,11 @@ CODES: dict[str, Page] = {
         "A file in Git is read by kyaml (the kustomize build) and later by sigs.k8s.io/yaml (postBuild, Helm). They differ "
         "on some plain scalars: `yes`, `0o17`, `2024-07-01`. The value is written as it is; quote it if it is text.",
     ),
-    "R101": Page("Unknown field", _E, "The field is not part of the form. A misspelled field that is ignored in silence would be a setting that is not there."),
+    "R101": Page(
+        "Unknown field",
+        _E,
+        "The field is not part of the form. A misspelled field that is ignored in silence would be a setting that is not there.",
+    ),
     "R102": Page("A field is missing", _E, "The form needs the field, or the object cannot be rendered without it."),
     "R103": Page(
         "A value of another type",
@@ -62,36 +74,80 @@ CODES: dict[str, Page] = {
         "Also a plain scalar in a string field that a YAML reader would take for a number, boolean, null or date: `1.20` is "
         "1.2 to one of them. Quote it.",
     ),
-    "R104": Page("A value that is not allowed", _E, "The value does not have the field's pattern, length, range, or is none of its choices."),
-    "R105": Page("The platform file", _E, "There must be one platform file with one document: an absent file says nothing, which is not the same as an empty table."),
+    "R104": Page(
+        "A value that is not allowed",
+        _E,
+        "The value does not have the field's pattern, length, range, or is none of its choices.",
+    ),
+    "R105": Page(
+        "The platform file",
+        _E,
+        "There must be one platform file with one document: an absent file says nothing, which is not the same as an empty table.",
+    ),
     "R201": Page(
         "A dependency that cannot be",
         _E,
         "The service is not in the catalog, is disabled, or Flux cannot express the dependency. `dependsOn` works between "
         "HelmReleases; with `flux.kustomizations: service` the Flux Kustomizations carry the rest.",
     ),
-    "R202": Page("Services depend on each other in a circle", _E, "Each waits for the next to be ready, so none ever is."),
+    "R202": Page(
+        "Services depend on each other in a circle", _E, "Each waits for the next to be ready, so none ever is."
+    ),
     "R203": Page(
         "Two things with one name",
         _E,
         "Service names are unique in the catalog, and no two objects of the tree may have one group, kind, namespace and "
         "name: kustomize refuses them, or the later one wins.",
     ),
-    "R204": Page("The chart source", _E, "A chart comes from one source (`repository`, `url` or `git`), in one exact version unless it says `versionRange`."),
-    "R205": Page("Not an image reference", _E, "A reference is `[registry/]name[:tag][@digest]`, in lower case, without a scheme."),
-    "R206": Page("`update` without an image", _E, "The service's `update` concerns `source.image`; further images have an `update` of their own."),
-    "R207": Page("An image that stands nowhere", _E, "The image is declared and no rendered object holds it, so nothing would ever run or update it."),
-    "R208": Page("A path or shape that cannot be", _E, "`at` is a path of keys with dots between, `[0]` or `[name=app]` for list items; keys that hold dots are quoted."),
-    "R209": Page("No image at the path", _E, "Without `ref` the image is read from `values` at `at`, and there is none."),
+    "R204": Page(
+        "The chart source",
+        _E,
+        "A chart comes from one source (`repository`, `url` or `git`), in one exact version unless it says `versionRange`.",
+    ),
+    "R205": Page(
+        "Not an image reference",
+        _E,
+        "A reference is `[registry/]name[:tag][@digest]`, in lower case, without a scheme.",
+    ),
+    "R206": Page(
+        "`update` without an image",
+        _E,
+        "The service's `update` concerns `source.image`; further images have an `update` of their own.",
+    ),
+    "R207": Page(
+        "An image that stands nowhere",
+        _E,
+        "The image is declared and no rendered object holds it, so nothing would ever run or update it.",
+    ),
+    "R208": Page(
+        "A path or shape that cannot be",
+        _E,
+        "`at` is a path of keys with dots between, `[0]` or `[name=app]` for list items; keys that hold dots are quoted.",
+    ),
+    "R209": Page(
+        "No image at the path", _E, "Without `ref` the image is read from `values` at `at`, and there is none."
+    ),
     "R210": Page(
         "Two images of one repository",
         _E,
         "A post-renderer entry sets the version by repository. Two images of one release with the same repository, one of "
         "them written by such an entry, would both get it.",
     ),
-    "R211": Page("Another value in the image's place", _E, "What is written at `at` meets a different value, or one of another type. One of the two is a mistake."),
-    "R212": Page("The service's delivery", _E, "A service is a chart, a plain workload, or raw objects; fields of one do not go with another."),
-    "R213": Page("Not supported yet", _E, "The contract has it and this version does not render it. It is refused rather than left out in silence."),
+    "R211": Page(
+        "Another value in the image's place",
+        _E,
+        "What is written at `at` meets a different value, or one of another type. One of the two is a mistake.",
+    ),
+    "R212": Page(
+        "The service's delivery",
+        _E,
+        "A service is a chart, a plain workload, or raw objects; fields of one do not go with another.",
+    ),
+    "R213": Page(
+        "Not supported yet",
+        _E,
+        "The contract has it and this version does not render it. It is refused rather than left out in silence.",
+    ),
     "R214": Page("A file outside the repository", _E, "A build must not depend on the network; vendor the file."),
     "R215": Page(
         "A variable of Flux's postBuild",
@@ -99,30 +155,70 @@ CODES: dict[str, Page] = {
         "With `defaults.substitute` every `${X}` must be declared or carry a default: Flux 2.9 fails on an undefined one, and "
         "earlier releases put an empty text in its place. Without it, `$${` (a warning) is an escape that nothing undoes.",
     ),
-    "R301": Page("A fault in a template", _E, "A template uses a name that the plan does not give it, or a line that is not one of its forms."),
-    "R401": Page("A Flux object that the cluster would refuse", _E, "The field is newer than `flux.version`, or breaks a rule of the object's API."),
-    "R402": Page("A field with a place of its own", _E, "`release` holds the HelmRelease fields that the service has no field for."),
+    "R301": Page(
+        "A fault in a template",
+        _E,
+        "A template uses a name that the plan does not give it, or a line that is not one of its forms.",
+    ),
+    "R401": Page(
+        "A Flux object that the cluster would refuse",
+        _E,
+        "The field is newer than `flux.version`, or breaks a rule of the object's API.",
+    ),
+    "R402": Page(
+        "A field with a place of its own",
+        _E,
+        "`release` holds the HelmRelease fields that the service has no field for.",
+    ),
     "R403": Page(
         "The automatic rollback is defeated",
         _E,
         "By default Flux does not roll a failed upgrade back. An `update` with `autoRollbackOnFailedHealth` sets what makes it; "
         "a setting, strategy or missing probe that takes the gate away is refused.",
     ),
-    "R404": Page("A release name that is too long", _E, "Helm takes 53 characters; Flux shortens longer ones to a name with a hash."),
+    "R404": Page(
+        "A release name that is too long",
+        _E,
+        "Helm takes 53 characters; Flux shortens longer ones to a name with a hash.",
+    ),
     "R405": Page("A volume", _E, "A volume has exactly one source, and a claim has a size."),
-    "R501": Page("One Flux Kustomization for very many services", _W, "kustomize takes quadratic time in the number of folders. Use one Kustomization a namespace, or a service."),
-    "R502": Page("A path outside the tree", _E, "Paths of the platform file stay inside the repository and the folders they belong to."),
+    "R501": Page(
+        "One Flux Kustomization for very many services",
+        _W,
+        "kustomize takes quadratic time in the number of folders. Use one Kustomization a namespace, or a service.",
+    ),
+    "R502": Page(
+        "A path outside the tree",
+        _E,
+        "Paths of the platform file stay inside the repository and the folders they belong to.",
+    ),
     "R503": Page(
         "A generated file was edited by hand",
         _E,
         "The text does not fit the digest in the header (what the image bot writes does not change it). Bring the change into "
         "the catalog, or give it up with `--force PATH`.",
     ),
-    "R504": Page("A file that is not generated is in the way", _E, "A file without the header belongs to a person and is never overwritten, unless named by `--force PATH`."),
-    "R505": Page("Conflict markers in a generated file", _E, "Check out either side, then build: the file is made anew from the catalog."),
+    "R504": Page(
+        "A file that is not generated is in the way",
+        _E,
+        "A file without the header belongs to a person and is never overwritten, unless named by `--force PATH`.",
+    ),
+    "R505": Page(
+        "Conflict markers in a generated file",
+        _E,
+        "Check out either side, then build: the file is made anew from the catalog.",
+    ),
     "R506": Page("A symbolic link in the tree", _E, "No write follows a link: it could leave the output root."),
-    "R507": Page("A file that the catalog names is missing", _E, "Files under `kustomize` are yours, beside the rendered ones; a missing one fails the build of the whole tree."),
-    "R508": Page("The output tree cannot be read or written", _E, "Each file is replaced atomically, so those before the fault are new, those after it old, none half-written."),
+    "R507": Page(
+        "A file that the catalog names is missing",
+        _E,
+        "Files under `kustomize` are yours, beside the rendered ones; a missing one fails the build of the whole tree.",
+    ),
+    "R508": Page(
+        "The output tree cannot be read or written",
+        _E,
+        "Each file is replaced atomically, so those before the fault are new, those after it old, none half-written.",
+    ),
     "R509": Page(
         "The override table is gone",
         _E,
@@ -147,34 +243,76 @@ CODES: dict[str, Page] = {
         "Entries are kustomize `images` entries: `name` and at least one of `newName`, `newTag`, `digest`, all strings. The "
         "name is a regular expression to kustomize, matched against the reference as the manifest spells it.",
     ),
-    "R602": Page("An image post-renderer that fails", _E, "An entry whose name is no regular expression makes kustomize panic, and the release fail."),
+    "R602": Page(
+        "An image post-renderer that fails",
+        _E,
+        "An entry whose name is no regular expression makes kustomize panic, and the release fail.",
+    ),
     "R603": Page(
         "An override decides the version",
         _W,
         "An entry with `newTag` or `digest` replaces whatever tag the bot would write, so the image gets no policy and no marker.",
     ),
-    "R604": Page("Overrides do not reach hooks", _W, "Before Flux 2.9 (2.8.0 to 2.8.5 aside) chart hooks do not pass the post-renderers."),
-    "R605": Page("An object that kustomize's image rules cannot take", _W, "A scalar where kustomize expects a pod template fails its run; the object is written without overrides."),
-    "R606": Page("Two credentials match equally", _E, "The entry with the longest path wins; two of the same length are a mistake."),
-    "R607": Page("An override applied twice", _E, "A reference that is written as it is after the table passes the table again in the release, and must survive it."),
-    "R608": Page("Chained overrides", _W, "Entries run one after another: a later one sees the names that an earlier one wrote."),
-    "R701": Page("Not a version range", _E, "Ranges have the grammar of Masterminds semver: `>=1.2 <2`, `1.x`, `~1.4`, `1.2 - 1.4`, `^1 || ^3`."),
+    "R604": Page(
+        "Overrides do not reach hooks",
+        _W,
+        "Before Flux 2.9 (2.8.0 to 2.8.5 aside) chart hooks do not pass the post-renderers.",
+    ),
+    "R605": Page(
+        "An object that kustomize's image rules cannot take",
+        _W,
+        "A scalar where kustomize expects a pod template fails its run; the object is written without overrides.",
+    ),
+    "R606": Page(
+        "Two credentials match equally",
+        _E,
+        "The entry with the longest path wins; two of the same length are a mistake.",
+    ),
+    "R607": Page(
+        "An override applied twice",
+        _E,
+        "A reference that is written as it is after the table passes the table again in the release, and must survive it.",
+    ),
+    "R608": Page(
+        "Chained overrides", _W, "Entries run one after another: a later one sees the names that an earlier one wrote."
+    ),
+    "R701": Page(
+        "Not a version range",
+        _E,
+        "Ranges have the grammar of Masterminds semver: `>=1.2 <2`, `1.x`, `~1.4`, `1.2 - 1.4`, `^1 || ^3`.",
+    ),
     "R702": Page(
         "The range and the current tag",
         _E,
         "The current tag must lie in its own range. A range wholly above it is a warning (the first update leaves the current "
         "line), one wholly below it an error.",
     ),
-    "R703": Page("No policy fits the tag", _E, "The channel cannot be derived from the current tag, or the policy would not select it. The hint names what to write."),
-    "R704": Page("The order of a policy", _E, "A policy whose order cannot be right: `desc` selects the lowest, hashes have no order, numbers beyond 2^53 are not exact."),
-    "R705": Page("The tag filter", _E, "The pattern is RE2, searched unanchored; `extract` names its groups, without braces, which Flux's substitution would take."),
+    "R703": Page(
+        "No policy fits the tag",
+        _E,
+        "The channel cannot be derived from the current tag, or the policy would not select it. The hint names what to write.",
+    ),
+    "R704": Page(
+        "The order of a policy",
+        _E,
+        "A policy whose order cannot be right: `desc` selects the lowest, hashes have no order, numbers beyond 2^53 are not exact.",
+    ),
+    "R705": Page(
+        "The tag filter",
+        _E,
+        "The pattern is RE2, searched unanchored; `extract` names its groups, without braces, which Flux's substitution would take.",
+    ),
     "R706": Page(
         "The digest of an automated image",
         _E,
         "Following a digest takes a policy that reflects it, and a marker that writes it: all or none. A digest that is left "
         "behind by a moving tag would run for ever.",
     ),
-    "R707": Page("The cadence", _E, "A duration of at least a minute, or a cron expression, of which the shortest gap between firings is taken."),
+    "R707": Page(
+        "The cadence",
+        _E,
+        "A duration of at least a minute, or a cron expression, of which the shortest gap between firings is taken.",
+    ),
 }
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 _CREDENTIAL = re.compile(
-    r"""(?ix) (["']?[\w.-]*(?:passw(?:or)?d|passphrase|token|secret[_-]?key|api[_-]?key|private[_-]?key|credentials?)["']?
+    r"""(?ix) (["']?[\w.-]*
+    (?:passw(?:or)?d|passphrase|token|secret[_-]?key|api[_-]?key|private[_-]?key|credentials?)["']?
     \s*:\s*) (?![|>&*{\[]|$) (?!["']?\s*$) .+ """
 )
 _SOPS = re.compile(r"ENC\[[^\]]*\]?")

@@ -12,7 +12,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, TemplateError, TemplateSyntaxError, Undefined
+from jinja2 import (
+    Environment,
+    FileSystemLoader,
+    StrictUndefined,
+    Template,
+    TemplateError,
+    TemplateSyntaxError,
+    Undefined,
+)
 from jinja2.ext import Extension
 
 from render.diagnostics import Diagnostic, Location, RenderError
@@ -39,7 +47,10 @@ class _Lines(Extension):
                 out.append(line + "\n")
             else:
                 raise TemplateSyntaxError(
-                    "a line must be `key:`, `key: word`, `key: {{ value }}`, `{{ mapping }}` or a statement", number, name, filename
+                    "a line must be `key:`, `key: word`, `key: {{ value }}`, `{{ mapping }}` or a statement",
+                    number,
+                    name,
+                    filename,
                 )
         return "".join(out)
 
@@ -60,7 +71,7 @@ def environment(folder: Path | None = None) -> Environment:
     if folder is None:
         folder = shipped_folder()
     # The output is YAML, which the emitter quotes; HTML escaping has no place in it.
-    made = Environment(
+    return Environment(
         loader=FileSystemLoader(folder),
         extensions=[_Lines],
         undefined=_Strict,
@@ -69,7 +80,6 @@ def environment(folder: Path | None = None) -> Environment:
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701
     )
-    return made
 
 
 @cache

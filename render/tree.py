@@ -225,7 +225,9 @@ def _in_the_way(target: Path, present: str, text: str | None) -> list[Diagnostic
 def diff(path: str, old: str, new: str) -> str:
     """Return a unified diff of two texts of a file, without secrets."""
     before, after = redact(old).splitlines(), redact(new).splitlines()
-    lines = list(difflib.unified_diff(before, after, path if old else "/dev/null", path if new else "/dev/null", lineterm=""))
+    lines = list(
+        difflib.unified_diff(before, after, path if old else "/dev/null", path if new else "/dev/null", lineterm="")
+    )
     if not lines and old != new:
         return f"{path}: only line ends, or values that are not shown, differ\n"
     return "".join(line + "\n" for line in lines)

@@ -135,9 +135,9 @@ def cadence(text: str) -> str:
 
 def _shortest_gap(expression: str, text: str) -> int:
     """Return the least number of minutes between two firings."""
-    import datetime  # noqa: PLC0415  # only cron expressions need a calendar
+    import datetime  # only cron expressions need a calendar
 
-    from cronsim import CronSim, CronSimError  # noqa: PLC0415
+    from cronsim import CronSim, CronSimError
 
     fields = expression.split()
     if len(fields) != 5:

@@ -204,7 +204,7 @@ def _masked(name: str, dots: tuple[int, ...]) -> str | None:
 
 def _compile(name: str, *, unreleased: bool) -> Callable[[str], bool]:
     """Compile a name between kustomize's anchors as Go does; raises OverrideFailure."""
-    from render.flux.regex import Pattern, PatternError  # noqa: PLC0415 - few tables need it
+    from render.flux.regex import Pattern, PatternError
 
     try:
         return Pattern(f"^{name}{_TAG_PATTERN}{_ANY_DIGEST_PATTERN if unreleased else _DIGEST_PATTERN}$").matches
@@ -708,7 +708,7 @@ def _empty(index: int, field: str) -> Finding:
 
 def _closest(key: object) -> list[str]:
     """Give the field that a person may have meant, or none."""
-    from difflib import get_close_matches  # noqa: PLC0415 - only a faulty table needs it
+    from difflib import get_close_matches
 
     word = str(key).replace("_", "").replace("-", "").lower()
     if word in _ALIASES:

@@ -127,7 +127,7 @@ def quote(text: str) -> str:
 
 
 def _compile(text: str) -> Any:
-    import re2  # type: ignore[import-untyped]  # noqa: PLC0415  # it loads slowly, and few commands need it
+    import re2  # type: ignore[import-untyped]  # it loads slowly, and few commands need it
 
     options = re2.Options()
     options.log_errors = False

@@ -28,7 +28,9 @@ class Flux(Model):
     )
     namespace: Label = Field("flux-system", description="Namespace of Flux; holds policies and shared sources.")
     source: FluxSource = Field(FluxSource(), description="Source of the Flux Kustomizations.")
-    cross_namespace_refs: bool = Field(True, description="`false`: the controllers run with `--no-cross-namespace-refs`.")
+    cross_namespace_refs: bool = Field(
+        True, description="`false`: the controllers run with `--no-cross-namespace-refs`."
+    )
     kustomizations: Literal["all", "namespace", "service"] = Field(
         "all", description="Flux Kustomizations: one for all services, one a namespace, or one a service."
     )
@@ -42,7 +44,9 @@ class ChartSource(Model):
     name: str | None = Field(None, description="Name of the chart, where the source holds one.", min_length=1)
     path: str | None = Field(None, description="Folder of the chart in the Git repository.")
     ref: Free | None = Field(None, description="GitRepository `ref`.")
-    version: str | None = Field(None, description="Exact version for every service; shares the OCI source.", min_length=1)
+    version: str | None = Field(
+        None, description="Exact version for every service; shares the OCI source.", min_length=1
+    )
     version_range: str | None = Field(None, description="Semver range instead of an exact version.", min_length=1)
     at: str | None = Field(None, description="Default image path of its services; `{service}` stands for the name.")
     shape: Shape | None = Field(None, description="Default image shape of its services.")
@@ -60,7 +64,9 @@ class Override(Model):
     name: str = Field(description="The image name as it is spelled in manifests.")
     new_name: str | None = Field(None, description="The name it becomes.")
     new_tag: str | None = Field(None, description="The tag it becomes; drops an existing digest.")
-    digest: str | None = Field(None, description="The sha256 digest it becomes; drops the tag unless `newTag` is given.")
+    digest: str | None = Field(
+        None, description="The sha256 digest it becomes; drops the tag unless `newTag` is given."
+    )
 
 
 class Credentials(Model):

@@ -19,7 +19,7 @@ from render.yaml.source import Mapping, Node, Scalar, Sequence, Source
 Schema = dict[str, Any]
 
 PATTERN_MEANINGS = {
-    r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$": "lower-case letters, digits and `-`, beginning and ending with a letter or digit",
+    r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$": "lower-case letters, digits and inner `-`",
     r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$": "lower-case letters, digits, `-` and `.`",
     r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$": "a duration such as `30m` or `1h30m` (units `h`, `m`, `s`, `ms`)",
     r"^([0-9]+(\.[0-9]+)?(ms|s|m))+$": "a duration such as `90s` or `5m` (units `m`, `s`, `ms`; no hours)",
@@ -164,7 +164,9 @@ class IntegerCheck(Check):
             return reader.wrong_type(node, path, self.expected)
         number = int(node.text)
         if (self.least is not None and number < self.least) or (self.most is not None and number > self.most):
-            bound = f"at least {self.least}" if self.least is not None and number < self.least else f"at most {self.most}"
+            bound = (
+                f"at least {self.least}" if self.least is not None and number < self.least else f"at most {self.most}"
+            )
             return reader.fault("R104", node, f"`{path}` must be {bound}, not `{number}`")
         return number
 
@@ -267,7 +269,9 @@ class ObjectCheck(Check):
         return Record(self._defaults(), None)
 
     def _defaults(self) -> dict[str, Any]:
-        return {name: value.empty() if isinstance(value, ObjectCheck) else value for name, value in self.defaults.items()}
+        return {
+            name: value.empty() if isinstance(value, ObjectCheck) else value for name, value in self.defaults.items()
+        }
 
     def read(self, reader: Reader, node: Node, path: str, at: Node) -> Any:
         if type(node) is not Mapping:
@@ -432,7 +436,9 @@ def _reading(node: Scalar) -> str:
 
 
 def _shown_value(value: object) -> str:
-    return {True: "true", False: "false", None: "null"}[value] if isinstance(value, bool) or value is None else str(value)
+    return (
+        {True: "true", False: "false", None: "null"}[value] if isinstance(value, bool) or value is None else str(value)
+    )
 
 
 def _one_of(names: Iterable[str]) -> str:

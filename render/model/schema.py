@@ -35,7 +35,7 @@ def generate(kind: Kind) -> str:
     from render.model.platform import Platform
     from render.model.service import Service
 
-    model = {"service": Service, "platform": Platform}[kind]
+    model = Service if kind == "service" else Platform
     schema = _tidy(model.model_json_schema(by_alias=True))
     titled = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -62,10 +62,12 @@ def _tidy(schema: Any) -> Any:
     return made
 
 
-def main() -> None:
+def main() -> int:
     """Write the schema files."""
-    for kind in ("service", "platform"):
-        (_FOLDER / f"{kind}.json").write_text(generate(kind), encoding="utf-8")  # type: ignore[arg-type]
+    kinds: tuple[Kind, ...] = ("service", "platform")
+    for kind in kinds:
+        (_FOLDER / f"{kind}.json").write_text(generate(kind), encoding="utf-8")
+    return 0
 
 
 if __name__ == "__main__":

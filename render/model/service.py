@@ -17,7 +17,9 @@ class FilterTags(Model):
     """Which tags a policy sees, and what of them it orders."""
 
     pattern: str | None = Field(None, description="RE2 pattern; a tag that it does not find is not considered.")
-    extract: str | None = Field(None, description="Go template of the pattern's groups that is ordered in a tag's place.")
+    extract: str | None = Field(
+        None, description="Go template of the pattern's groups that is ordered in a tag's place."
+    )
 
 
 class Update(Model):
@@ -63,7 +65,9 @@ class Chart(Model):
     """The chart: by a name of the platform's `charts`, by URL, or from Git."""
 
     repository: str | None = Field(None, description="A key of the platform's `charts`.")
-    url: str | None = Field(None, description="`oci://…` (the chart, or its folder when `name` is given) or `https://…`.")
+    url: str | None = Field(
+        None, description="`oci://…` (the chart, or its folder when `name` is given) or `https://…`."
+    )
     git: str | None = Field(None, description="URL of a Git repository (`https://…` or `ssh://…`).")
     name: str | None = Field(None, description="Name of the chart in its repository.", min_length=1)
     path: str | None = Field(None, description="Folder of the chart in the Git repository.")

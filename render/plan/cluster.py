@@ -88,7 +88,13 @@ def plan_cluster(
             crossing = context.platform.flux.cross_namespace_refs
             name = f"{source.name}.yaml" if crossing else f"{source.namespace}--{source.name}.yaml"
             names.append(name)
-            values = {"name": source.name, "namespace": source.namespace, "labels": None, "annotations": None, **source.spec}
+            values = {
+                "name": source.name,
+                "namespace": source.namespace,
+                "labels": None,
+                "annotations": None,
+                **source.spec,
+            }
             made.add(f"apps/sources/{name}", platform, [(source.template, values)])
         made.add("apps/sources/kustomization.yaml", platform, [kustomization(sorted(names))])
         base.append("sources")
@@ -119,7 +125,11 @@ def _plan_automation(context: Context, made: ClusterFiles) -> None:
             "name": platform.cluster,
             "namespace": context.flux_namespace,
             "interval": settings.interval,
-            "sourceRef": {"kind": "GitRepository", "name": source.name, "namespace": source.namespace if foreign else None},
+            "sourceRef": {
+                "kind": "GitRepository",
+                "name": source.name,
+                "namespace": source.namespace if foreign else None,
+            },
             "branch": branch,
             "author": author,
             "messageTemplate": settings.message_template or MESSAGE.format(cluster=platform.cluster),
@@ -129,7 +139,11 @@ def _plan_automation(context: Context, made: ClusterFiles) -> None:
             "path": path_below(platform.root, "apps"),
         }
         resources.append("image-update-automation.yaml")
-        made.add("platform/image-automation/image-update-automation.yaml", context.file.label, [("imageupdateautomation", values)])
+        made.add(
+            "platform/image-automation/image-update-automation.yaml",
+            context.file.label,
+            [("imageupdateautomation", values)],
+        )
     if settings.secret_file:
         resources.append(settings.secret_file)
     if resources:
@@ -183,7 +197,11 @@ def _plan_flux(context: Context, made: ClusterFiles, services: list[Rendered], b
             parts.setdefault(service.header.namespace, []).append(service.header.name)
         for namespace, names in sorted(parts.items()):
             folder = f"flux/apps-{namespace}"
-            made.add(f"{folder}/kustomization.yaml", context.file.label, [kustomization(f"../../apps/{name}" for name in names)])
+            made.add(
+                f"{folder}/kustomization.yaml",
+                context.file.label,
+                [kustomization(f"../../apps/{name}" for name in names)],
+            )
             add(f"apps-{namespace}", folder, first)
         if configs:
             add("configs", "configs", first + [f"apps-{namespace}" for namespace in sorted(parts)])
@@ -200,4 +218,3 @@ def _plan_flux(context: Context, made: ClusterFiles, services: list[Rendered], b
     if documents:
         made.add("flux/kustomizations.yaml", context.file.label, documents)
         made.add("flux/kustomization.yaml", context.file.label, [kustomization(["kustomizations.yaml"])])
-

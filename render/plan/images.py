@@ -14,7 +14,6 @@ from render.flux.image import ImageError, Reference, split_tag
 from render.flux.overrides import Entry, Outcome, OverrideFailure, Step, Table
 from render.plan import paths
 from render.plan.context import Context, Report
-from render.yaml.emit import Marked
 from render.yaml.source import Mapping, Node, Scalar, Sequence
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ class ImagePlan:
 
     key: str
     """`""` for the main image."""
-    field: str
+    label: str
     """How people find it: `source.image`, `images.exporter`."""
     node: Node
     reference: Reference
@@ -111,11 +110,9 @@ class Renderers:
             text = outcome.text
         return text, pinned
 
-    def apply(self, text: str, *, release: bool) -> Outcome:
-        """Return the effective reference; the trace is the platform table's."""
-        if release:
-            text, _ = self.before_table(text)
-        return self.table.apply(text)
+    def rewrite(self, text: str) -> Outcome:
+        """Return what the release's post-renderers make of a reference; the trace is the platform table's."""
+        return self.table.apply(self.before_table(text)[0])
 
 
 _NEVER = Entry(name="never/matches@none")
@@ -126,7 +123,7 @@ def _decides(entry: Entry) -> bool:
 
 
 def _own_entries(definition: Definition) -> list[list[Entry]]:
-    found = []
+    found: list[list[Entry]] = []
     for renderer in definition.service.post_renderers:
         assert isinstance(renderer, Mapping)
         images = paths.find(renderer, ("kustomize", "images"))
@@ -200,7 +197,7 @@ class Images:
         ref = image if isinstance(image, str) else image.ref
         ref_node = node if plain else (node.get("ref") if type(node) is Mapping else None) or node
         at = None if isinstance(image, str) else image.at
-        shape = None if isinstance(image, str) else image.shape
+        shape: str | None = None if isinstance(image, str) else image.shape
         reach = not isinstance(image, str) and image.reach == "values"
         is_container = not key and not self.is_release and self.service.workload is not None
         if is_container and at is None:
@@ -233,7 +230,7 @@ class Images:
         default = self.chart.shape if self.chart else None
         plan = ImagePlan(
             key=key,
-            field=label,
+            label=label,
             node=ref_node,
             reference=reference,
             shape=shape or default or "split",
@@ -256,7 +253,7 @@ class Images:
         self.report.error(
             "R207",
             node,
-            f"`{plan.field}` stands nowhere in the output",
+            f"`{plan.label}` stands nowhere in the output",
             cause="the service has no chart whose values could hold it",
             hint="give `source.chart` or `workload`, or point `at` into `extraObjects[…]`",
         )
@@ -276,7 +273,9 @@ class Images:
         plan.reference = Reference(plan.reference.name, tag, digest)
         plan.pinned_by = "pin"
 
-    def _sites(self, label: str, node: Node, at: str | list[str] | dict[str, str] | None, shape: str | None) -> list[Site] | None:
+    def _sites(
+        self, label: str, node: Node, at: str | list[str] | dict[str, str] | None, shape: str | None
+    ) -> list[Site] | None:
         """Return the sites of an image; None after reporting."""
         if shape == "postRenderer":
             if at is not None:
@@ -300,7 +299,9 @@ class Images:
                 return self._part_sites(label, where, listed, shape)
             made = [self._site(paths.parse(text)) for text in listed]
         except paths.PathError as error:
-            self.report.error("R208", where, f"`{label}`: {error}", hint="write keys with dots between, quoted if they hold dots")
+            self.report.error(
+                "R208", where, f"`{label}`: {error}", hint="write keys with dots between, quoted if they hold dots"
+            )
             return None
         if not made:
             self.report.error("R208", where, f"`{label}` has no path in `at`", hint="name at least one path")
@@ -338,7 +339,8 @@ class Images:
             raise paths.PathError(f"`{paths.show(path[:2])}` selects no object")
         return Site(path[2:], {}, index)
 
-    def _tree(self, site: Site) -> Node | None:
+    def tree(self, site: Site) -> Node | None:
+        """Return the tree that a site stands in."""
         return self.values if site.in_object is None else self.objects[site.in_object]
 
     def _read(
@@ -349,7 +351,7 @@ class Images:
             self.report.error("R102", node, f"`{label}` needs the field `ref`", hint="add `ref: registry/name:tag`")
             return None
         site = sites[0]
-        tree = self._tree(site)
+        tree = self.tree(site)
         if site.parts:
             found = {part: paths.find(tree, path) for part, path in site.parts.items()}
         else:
@@ -366,12 +368,16 @@ class Images:
             if type(target) is Scalar:
                 return self._read_scalar(label, target, shape)
             if type(target) is not Mapping:
-                self.report.error("R209", target, f"`{label}` must be a mapping or a string, not a list", hint="correct the path")
+                self.report.error(
+                    "R209", target, f"`{label}` must be a mapping or a string, not a list", hint="correct the path"
+                )
                 return None
             found = {part: target.get(part) for part in PARTS}
         return self._read_parts(label, at_node, found, shape)
 
-    def _read_scalar(self, label: str, target: Scalar, shape: str | None) -> tuple[Reference, str, dict[str, Scalar]] | None:
+    def _read_scalar(
+        self, label: str, target: Scalar, shape: str | None
+    ) -> tuple[Reference, str, dict[str, Scalar]] | None:
         if shape not in (None, "string"):
             self.report.error(
                 "R209",
@@ -383,7 +389,9 @@ class Images:
         try:
             return Reference.parse(target.text), "string", {"whole": target}
         except ImageError as error:
-            self.report.error("R205", target, f"`{label}` is no image reference: {error}", hint=error.hint or "correct it")
+            self.report.error(
+                "R205", target, f"`{label}` is no image reference: {error}", hint=error.hint or "correct it"
+            )
             return None
 
     def _read_parts(
@@ -394,7 +402,9 @@ class Images:
             if inner is None:
                 continue
             if type(inner) is not Scalar:
-                self.report.error("R209", inner, f"`{part}` of `{label}` must be a plain value", hint="correct the path")
+                self.report.error(
+                    "R209", inner, f"`{part}` of `{label}` must be a plain value", hint="correct the path"
+                )
                 return None
             if inner.is_null or not inner.text:
                 continue
@@ -422,7 +432,12 @@ class Images:
         try:
             reference = Reference.join(text["repository"], text.get("tag"), text.get("digest"), text.get("registry"))
         except ImageError as error:
-            self.report.error("R205", parts["repository"], f"`{label}` is no image reference: {error}", hint=error.hint or "correct it")
+            self.report.error(
+                "R205",
+                parts["repository"],
+                f"`{label}` is no image reference: {error}",
+                hint=error.hint or "correct it",
+            )
             return None
         seen = "registry" if "registry" in parts else "digest" if "digest" in parts else "split"
         return reference, shape or seen, parts
@@ -448,7 +463,7 @@ class Images:
             self.report.warn(
                 "R603",
                 plan.update_node or plan.node,
-                f"`{plan.field}` is not automated: `{plan.pinned_by}` decides its version",
+                f"`{plan.label}` is not automated: `{plan.pinned_by}` decides its version",
                 cause="an entry with `newTag` or `digest` replaces whatever tag the bot would write",
                 hint="remove `update` here, or the tag and digest there",
                 related=related,
@@ -459,218 +474,3 @@ def _shape_of_parts(parts: dict[str, str]) -> str:
     if set(parts) == {"tag"}:
         return "tag"
     return "registry" if "registry" in parts else "digest" if "digest" in parts else "split"
-
-
-class Writer:
-    """Writes the planned images into values and objects, with markers where something moves them."""
-
-    def __init__(self, images: Images) -> None:
-        self.images = images
-        self.report = images.report
-        self.context = images.context
-        self.swaps: dict[int, Any] = {}
-        self.entry_owners: dict[str, ImagePlan] = {}
-
-    def write(self) -> None:
-        """Write every image; the results are `images.values`, `.objects` and `.entries`."""
-        for plan in self.images.plans:
-            if plan.shape != "container":
-                self._write(plan)
-        if self.swaps:
-            if self.images.values is not None:
-                self.images.values = paths.replace(self.images.values, self.swaps)
-            self.images.objects = [paths.replace(item, self.swaps) for item in self.images.objects]
-
-    def marked(self, plan: ImagePlan, text: str, suffix: str = "") -> Marked:
-        """Return a scalar that the bot may write: double-quoted in every mode, marked where automation is on."""
-        if plan.policy is None or not self.context.automation:
-            return Marked(text)
-        return Marked(text, f"{self.context.flux_namespace}:{plan.policy.name}{suffix}")
-
-    def whole(self, plan: ImagePlan) -> Marked:
-        """Return the whole reference as one scalar."""
-        return self.marked(plan, self.whole_text(plan))
-
-    def whole_text(self, plan: ImagePlan) -> str:
-        """Return the reference as it stands in one scalar: effective where no post-renderer comes after it."""
-        in_object = any(site.in_object is not None for site in plan.sites)
-        if plan.shape == "container" or in_object or plan.reach_values or (plan.automated and plan.shape == "string"):
-            return plan.effective
-        return str(plan.reference)
-
-    def _write(self, plan: ImagePlan) -> None:
-        self._check_twice(plan)
-        if plan.shape == "postRenderer":
-            self._entry(plan, plan.reference.tag, plan.reference.digest)
-            return
-        if plan.reads_values and not plan.pinned_by == "pin":
-            if not self._rewrites_read(plan):
-                return
-            self._swap(plan)
-            return
-        for site in plan.sites:
-            for path, value in self._values(plan, site):
-                self._put(plan, site, path, value)
-        self._entry_for_digest(plan)
-
-    def _rewrites_read(self, plan: ImagePlan) -> bool:
-        return plan.automated or plan.reach_values
-
-    def _swap(self, plan: ImagePlan) -> None:
-        """Mark what stands in `values` already, wherever it is aliased to."""
-        parts = plan.read_parts
-        if "whole" in parts:
-            self.swaps[id(parts["whole"])] = self.whole(plan)
-            return
-        wanted = self._part_values(plan)
-        for part, node in parts.items():
-            if part in ("tag", "digest") and part in wanted:
-                self.swaps[id(node)] = wanted[part]
-            elif plan.reach_values and part in wanted:
-                self.swaps[id(node)] = wanted[part]
-        self._entry_for_digest(plan)
-
-    def _values(self, plan: ImagePlan, site: Site) -> list[tuple[paths.Path, Any]]:
-        """Return what to write at a site, path by path."""
-        if plan.shape == "string":
-            return [(site.path, self.whole(plan))]
-        values = self._part_values(plan)
-        if plan.shape == "tag" and not site.parts:
-            return [(site.path, values["tag"])] if "tag" in values else []
-        if site.parts:
-            return [(site.parts[part], value) for part, value in values.items() if part in site.parts]
-        return [((*site.path, part), value) for part, value in values.items()]
-
-    def _part_values(self, plan: ImagePlan) -> dict[str, Any]:
-        """Return the parts of a reference in the image's shape, without those it does not have."""
-        in_object = any(site.in_object is not None for site in plan.sites)
-        reference = plan.reference
-        if plan.reach_values or in_object:
-            reference = Reference.parse(plan.effective)
-        made: dict[str, Any] = {}
-        wanted = SHAPE_PARTS[plan.shape]
-        if "registry" in wanted:
-            made["registry"], made["repository"] = reference.registry_parts
-        elif "repository" in wanted:
-            made["repository"] = reference.name
-        if "digest" in wanted:
-            if reference.tag is not None:
-                made["tag"] = self.marked(plan, reference.tag, ":tag")
-            follows = plan.policy is not None and plan.policy.digest != "never"
-            if reference.digest is not None or follows:
-                digest = reference.digest or ""
-                made["digest"] = self.marked(plan, digest, ":digest") if follows else Marked(digest)
-        elif plan.automated:
-            assert reference.tag is not None
-            made["tag"] = self.marked(plan, reference.tag, ":tag")
-        elif reference.tag_text is not None:
-            made["tag"] = Marked(reference.tag_text)
-        return made
-
-    def _entry_for_digest(self, plan: ImagePlan) -> None:
-        """Carry a digest that `values` cannot hold in a post-renderer entry of the release."""
-        if plan.shape not in ("split", "registry", "tag"):
-            return
-        follows = plan.policy is not None and plan.policy.digest != "never"
-        bare_digest = plan.reference.tag is None and plan.reference.digest is not None
-        if follows:
-            self._entry(plan, plan.reference.tag, plan.reference.digest or "")
-        elif bare_digest:
-            self._entry(plan, None, plan.reference.digest)
-
-    def _entry(self, plan: ImagePlan, tag: str | None, digest: str | None) -> None:
-        name, _ = self.images.renderers.before_table(self._rendered_name(plan))
-        if name in self.entry_owners:
-            return
-        self.entry_owners[name] = plan
-        entry: dict[str, Any] = {"name": name}
-        if tag is not None:
-            entry["newTag"] = self.marked(plan, tag, ":tag")
-        follows = plan.policy is not None and plan.policy.digest != "never"
-        if digest is not None:
-            entry["digest"] = self.marked(plan, digest, ":digest") if follows else Marked(digest)
-        if len(entry) > 1:
-            self.images.entries.append(entry)
-
-    def _rendered_name(self, plan: ImagePlan) -> str:
-        """Return the name as the chart will spell it in its pods."""
-        return "/".join(plan.reference.registry_parts) if plan.shape == "registry" else plan.reference.name
-
-    def _check_twice(self, plan: ImagePlan) -> None:
-        """Refuse two images of one repository when a post-renderer entry, which knows only names, writes one."""
-        for other in self.images.plans:
-            if other is plan:
-                return
-            same = other.reference.name == plan.reference.name
-            if same and (_has_entry(plan) or _has_entry(other)) and not _equal(plan, other):
-                self.report.error(
-                    "R210",
-                    plan.node,
-                    f"`{plan.field}` and `{other.field}` name the same repository with different versions or updates",
-                    cause="the release's post-renderer sets the version by repository, so it would hit both",
-                    hint="give both the same reference and `update`, or one of them the shape `digest` or `string`",
-                    related=((self.report.source.place(other.node), "the other one"),),
-                )
-
-    def _put(self, plan: ImagePlan, site: Site, path: paths.Path, value: Any) -> None:
-        tree = self.images._tree(site)
-        existing = paths.find(tree, path)
-        text = value.text if isinstance(value, Marked) else value
-        if existing is not None and not self._may_replace(plan, existing, text, path):
-            return
-        try:
-            made = paths.put(tree, path, value)
-        except paths.PathError as error:
-            self.report.error(
-                "R211",
-                error.node if error.node is not None and error.node.line else plan.node,
-                f"`{plan.field}` cannot be written: {error}",
-                cause=f"it belongs at `{paths.show(path)}`",
-                hint="correct `at`, or the values in its way",
-            )
-            return
-        if site.in_object is None:
-            self.images.values = made
-        else:
-            self.images.objects[site.in_object] = made
-
-    def _may_replace(self, plan: ImagePlan, existing: Node, text: str, path: paths.Path) -> bool:
-        if type(existing) is Marked:
-            self.report.error(
-                "R211",
-                plan.node,
-                f"two images are written at `{paths.show(path)}`",
-                hint="give each image its own `at`",
-            )
-            return False
-        if type(existing) is Scalar and (existing.is_null or existing.text in ("", text)):
-            return True
-        if plan.pinned_by == "pin" and plan.reads_values:
-            return True
-        kind = "another value" if type(existing) is Scalar else "a value of another type"
-        place = f"`{paths.show(path)}` of `values`"
-        self.report.error(
-            "R211",
-            existing,
-            f"{place} holds {kind} than `{plan.field}`",
-            cause=f"`{plan.field}` is written there as `{text}`",
-            hint=f"remove it here, or remove `ref` so that the image is read from here",
-        )
-        return False
-
-
-def _has_entry(plan: ImagePlan) -> bool:
-    if plan.shape == "postRenderer":
-        return True
-    if plan.shape not in ("split", "registry", "tag"):
-        return False
-    follows = plan.policy is not None and plan.policy.digest != "never"
-    return follows or (plan.reference.tag is None and plan.reference.digest is not None)
-
-
-def _equal(one: ImagePlan, other: ImagePlan) -> bool:
-    def facts(plan: ImagePlan) -> Any:
-        update = plan.update
-        return plan.reference, update and {k: v for k, v in vars(update).items() if k != "node"}
-
-    return bool(facts(one) == facts(other))

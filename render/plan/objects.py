@@ -60,7 +60,9 @@ _SCALARS = _NodeScalars()
 class Extras:
     """Plans the extra objects of one service."""
 
-    def __init__(self, context: Context, definition: Definition, header: Header, images: Images, report: Report) -> None:
+    def __init__(
+        self, context: Context, definition: Definition, header: Header, images: Images, report: Report
+    ) -> None:
         self.context = context
         self.definition = definition
         self.header = header

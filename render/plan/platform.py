@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from render.catalog import PlatformFile
 from render.diagnostics import Diagnostic
 from render.flux.api import OBJECTS
-from render.flux.overrides import Finding, OverrideFailure, chains, lint
 from render.flux.overrides import Entry as OverrideEntry
+from render.flux.overrides import Finding, OverrideFailure, chains, lint
 from render.plan import paths
 from render.plan.context import Report, node_at
 from render.plan.release import check_release
@@ -69,18 +69,35 @@ def _check_chart(file: PlatformFile, report: Report, key: str, entry: ChartSourc
     charts = file.root.get("charts")
     if not re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", key):
         place = charts.key(key) if type(charts) is Mapping else node
-        report.error("R104", place, f"the chart source `{key}` must be named in lower-case letters, digits and `-`", hint="rename it: it becomes the name of an object")
+        report.error(
+            "R104",
+            place,
+            f"the chart source `{key}` must be named in lower-case letters, digits and `-`",
+            hint="rename it: it becomes the name of an object",
+        )
     if (entry.url is None) == (entry.git is None):
         report.error("R204", node, f"the chart source `{key}` must have either `url` or `git`", hint="give one address")
     elif entry.url is not None and not entry.url.startswith(("oci://", "https://", "http://")):
-        report.error("R204", node_at(node, "url"), f"`charts.{key}.url` must begin with `oci://` or `https://`, not `{entry.url}`", hint="write the scheme")
+        report.error(
+            "R204",
+            node_at(node, "url"),
+            f"`charts.{key}.url` must begin with `oci://` or `https://`, not `{entry.url}`",
+            hint="write the scheme",
+        )
     if entry.version is not None and entry.version_range is not None:
-        report.error("R204", node, f"the chart source `{key}` has both `version` and `versionRange`", hint="remove one of the two")
+        report.error(
+            "R204",
+            node,
+            f"the chart source `{key}` has both `version` and `versionRange`",
+            hint="remove one of the two",
+        )
     if entry.at is not None:
         try:
             paths.parse(entry.at.replace("{service}", "x"))
         except paths.PathError as error:
-            report.error("R208", node_at(node, "at"), f"`charts.{key}.at`: {error}", hint="write keys with dots between")
+            report.error(
+                "R208", node_at(node, "at"), f"`charts.{key}.at`: {error}", hint="write keys with dots between"
+            )
 
 
 def check_table(report: Report, node: Node | None, name: str) -> None:
@@ -93,10 +110,21 @@ def check_table(report: Report, node: Node | None, name: str) -> None:
         related = ()
         if finding.related is not None:
             related = ((report.source.place(node.items[finding.related]), "the other one"),)  # type: ignore[assignment]
-        tell("R601", where, f"`{name}[{finding.index}]`: {finding.message}", cause=finding.cause, hint=finding.hint, related=related)
+        tell(
+            "R601",
+            where,
+            f"`{name}[{finding.index}]`: {finding.message}",
+            cause=finding.cause,
+            hint=finding.hint,
+            related=related,
+        )
     if report.failed:
         return
-    entries = [OverrideEntry.of({k.text: v.text for k, v in item.entries if type(v) is Scalar}) for item in node.items if type(item) is Mapping]
+    entries = [
+        OverrideEntry.of({k.text: v.text for k, v in item.entries if type(v) is Scalar})
+        for item in node.items
+        if type(item) is Mapping
+    ]
     try:
         for chain in chains(entries):
             report.warn(
@@ -166,9 +194,20 @@ def _check_automation(file: PlatformFile, report: Report, *, automation: bool) -
         "policySelector": plain(settings.policy_selector) if settings.policy_selector is not None else None,
     }
     for problem in OBJECTS["ImageUpdateAutomation"].rules(spec, file.flux):
-        report.error("R401", node_at(node, str(problem.path[-1]) if problem.path else ""), problem.message, cause=problem.cause, hint=problem.hint)
+        report.error(
+            "R401",
+            node_at(node, str(problem.path[-1]) if problem.path else ""),
+            problem.message,
+            cause=problem.cause,
+            hint=problem.hint,
+        )
     if settings.secret_file and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*\.ya?ml", settings.secret_file):
-        report.error("R502", node_at(node, "secretFile"), "`imageAutomation.secretFile` must be a file name such as `git.sops.yaml`", hint="write the name alone; the file lies in `platform/image-automation/`")
+        report.error(
+            "R502",
+            node_at(node, "secretFile"),
+            "`imageAutomation.secretFile` must be a file name such as `git.sops.yaml`",
+            hint="write the name alone; the file lies in `platform/image-automation/`",
+        )
 
 
 def _check_defaults(file: PlatformFile, report: Report) -> None:
@@ -176,4 +215,3 @@ def _check_defaults(file: PlatformFile, report: Report) -> None:
     node = release.get("release") if type(release) is Mapping else None
     if type(node) is Mapping:
         check_release(file.source, report, node, "defaults.release", file.flux)
-

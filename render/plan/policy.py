@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from render.flux.cadence import CadenceError, cadence
-from render.flux.derive import DeriveError, Derived, derive, self_test
+from render.flux.derive import Derived, DeriveError, derive, self_test
 from render.flux.image import ImageError, Reference
 from render.flux.semver import RangeError
 from render.plan.context import Context, Report
@@ -16,7 +16,14 @@ from render.plan.sources import credentials_of, plain
 if TYPE_CHECKING:
     from render.model.service import Update
 
-FINDING_CODES = {"range": "R702", "extract": "R705", "pattern": "R705", "order": "R704", "policy": "R703", "tag": "R703"}
+FINDING_CODES = {
+    "range": "R702",
+    "extract": "R705",
+    "pattern": "R705",
+    "order": "R704",
+    "policy": "R703",
+    "tag": "R703",
+}
 """Diagnostic codes by the first word of a self-test finding's name."""
 
 
@@ -80,13 +87,18 @@ class Policies:
             self.report.error(
                 "R703",
                 image.node,
-                f"`{image.field}` has no tag that an update could start from",
+                f"`{image.label}` has no tag that an update could start from",
                 cause="the policy is derived from the current tag, and proved against it",
                 hint=f"write the tag that runs now: `{reference.name}:TAG`",
             )
             return None
         if "$" in str(reference):
-            self.report.error("R703", image.node, f"`{image.field}` holds a variable and cannot be automated", hint="write the image out, or remove `update`")
+            self.report.error(
+                "R703",
+                image.node,
+                f"`{image.label}` holds a variable and cannot be automated",
+                hint="write the image out, or remove `update`",
+            )
             return None
         digest = self._digest(image, update)
         derived = self._derive(image, update, reference.tag)
@@ -97,7 +109,7 @@ class Policies:
             self.report.error(
                 "R601",
                 image.node,
-                f"the override table makes `{image.effective}` of `{image.field}`: {error}",
+                f"the override table makes `{image.effective}` of `{image.label}`: {error}",
                 cause="that is what the registry would be asked for",
                 hint="correct the entry's `newName`",
             )
@@ -122,7 +134,7 @@ class Policies:
             self.report.error(
                 "R706",
                 node,
-                f"`digest: never` on `{image.field}`, which carries a digest",
+                f"`digest: never` on `{image.label}`, which carries a digest",
                 cause="the bot would move the tag and leave the digest, and the old digest would run for ever",
                 hint="remove `digest: never`, or the digest from the reference",
             )
@@ -140,7 +152,7 @@ class Policies:
             self.report.error(
                 "R706",
                 node,
-                f"the shape `tag` of `{image.field}` has no place for a digest",
+                f"the shape `tag` of `{image.label}` has no place for a digest",
                 cause="the bot would look it up and write it nowhere",
                 hint="use the shape `postRenderer`, or write `digest: never` and drop the digest from the reference",
             )
@@ -149,18 +161,20 @@ class Policies:
 
     def _derive(self, image: ImagePlan, update: Update, tag: str) -> Derived | None:
         filters = update.filter_tags
-        raw_filters = filters and {"pattern": filters.pattern, "extract": filters.extract}
+        raw_filters = None if filters is None else {"pattern": filters.pattern, "extract": filters.extract}
         policy: Any = plain(update.policy) if update.policy is not None else None
         try:
             derived = derive(update.channel, tag, update.range, policy=policy, filter_tags=raw_filters)
         except DeriveError as error:
-            self.report.error("R703", self._field(image, "channel"), f"`{image.field}`: {error.reason}", hint=error.advice)
+            self.report.error(
+                "R703", self._field(image, "channel"), f"`{image.label}`: {error.reason}", hint=error.advice
+            )
             return None
         except RangeError as error:
             self.report.error(
                 "R701",
                 self._field(image, "range" if update.range is not None else "policy"),
-                f"the range of `{image.field}` is not valid: {error}",
+                f"the range of `{image.label}` is not valid: {error}",
                 cause="Flux would refuse the policy, and nothing would ever be selected",
                 hint="write it in the grammar of Masterminds semver, such as `>=1.2 <2` or `1.x`",
             )
@@ -168,7 +182,12 @@ class Policies:
         failed = False
         for finding in self_test(derived, tag):
             tell = self.report.error if finding.severity == "error" else self.report.warn
-            tell(finding_code(finding.code_name), self._field(image, "range"), f"`{image.field}`: {finding.message}", hint=finding.hint)
+            tell(
+                finding_code(finding.code_name),
+                self._field(image, "range"),
+                f"`{image.label}`: {finding.message}",
+                hint=finding.hint,
+            )
             failed = failed or finding.severity == "error"
         return None if failed else derived
 

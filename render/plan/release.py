@@ -81,7 +81,11 @@ def check_release(source: Source, report: Report, node: Node | None, path: str, 
     reserved = [(key, RESERVED[key.text]) for key, _ in node.entries if key.text in RESERVED]
     for key, hint in reserved:
         report.error(
-            "R402", key, f"`{path}.{key.text}` is not set here", cause="the service has a field of its own for it", hint=hint
+            "R402",
+            key,
+            f"`{path}.{key.text}` is not set here",
+            cause="the service has a field of its own for it",
+            hint=hint,
         )
     if reserved:
         return
@@ -149,7 +153,9 @@ def rollback_fields(retries: int) -> dict[str, Any]:
 class Release:
     """Plans one HelmRelease."""
 
-    def __init__(self, context: Context, definition: Definition, header: Header, images: Images, report: Report) -> None:
+    def __init__(
+        self, context: Context, definition: Definition, header: Header, images: Images, report: Report
+    ) -> None:
         self.context = context
         self.definition = definition
         self.header = header
@@ -195,7 +201,7 @@ class Release:
             made.append({"kustomize": {"images": self.images.entries}})
         if self._carries_table():
             kept = [self.context.overrides[i] for i in self.images.renderers.emitted]
-            entries = [
+            entries: list[Any] = [
                 {"name": e.name, "newName": e.new_name, "newTag": e.new_tag, "digest": e.digest} for e in kept
             ]
             made.append(Commented(TABLE_COMMENT, {"kustomize": {"images": entries}}))

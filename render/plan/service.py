@@ -8,13 +8,14 @@ from typing import Any
 from render.catalog import Definition
 from render.diagnostics import Diagnostic, Location
 from render.plan.context import Context, Header, Report, node_at
-from render.plan.images import ImagePlan, Images, Writer
+from render.plan.images import ImagePlan, Images
 from render.plan.objects import Extras, Identity
 from render.plan.policy import Policies
 from render.plan.release import Release
 from render.plan.sources import Charts, SourcePlan, plain
 from render.plan.variables import check_variables
 from render.plan.workload import Document, Plain
+from render.plan.writing import Writer
 from render.yaml.source import Mapping, Node
 
 FILES = ("source", "helmrelease", "image-automation", "workload", "extra")
@@ -47,7 +48,9 @@ class ServicePlan:
     """Of the release's Helm operations."""
 
 
-def plan_service(context: Context, definition: Definition, header: Header) -> tuple[ServicePlan | None, list[Diagnostic]]:
+def plan_service(
+    context: Context, definition: Definition, header: Header
+) -> tuple[ServicePlan | None, list[Diagnostic]]:
     """Return the plan of an enabled service (None after errors) and what is to be reported."""
     report = Report(definition.source)
     made = _Planner(context, definition, header, report).plan()
@@ -99,7 +102,13 @@ class _Planner:
         root = self.definition.root
         name_key = root.key("name")
         if service.name == "sources":
-            self.report.error("R203", name_key, "`sources` is no service name", cause="`apps/sources/` holds shared chart sources", hint="take another name")
+            self.report.error(
+                "R203",
+                name_key,
+                "`sources` is no service name",
+                cause="`apps/sources/` holds shared chart sources",
+                hint="take another name",
+            )
         if service.kind == "vm" or service.vm is not None:
             self.report.error(
                 "R213",
@@ -116,12 +125,21 @@ class _Planner:
                 cause="both would deliver the same service",
                 hint="remove one of the two",
             )
-        only_chart = {"values": service.values, "valuesFrom": service.values_from, "release": service.release, "postRenderers": service.post_renderers}
+        only_chart = {
+            "values": service.values,
+            "valuesFrom": service.values_from,
+            "release": service.release,
+            "postRenderers": service.post_renderers,
+        }
         if not self.header.is_release:
             for name, value in only_chart.items():
                 if value:
                     self.report.error(
-                        "R212", root.key(name), f"`{name}` needs `source.chart`", cause="it is part of a HelmRelease", hint="remove it, or give the chart"
+                        "R212",
+                        root.key(name),
+                        f"`{name}` needs `source.chart`",
+                        cause="it is part of a HelmRelease",
+                        hint="remove it, or give the chart",
                     )
             if service.workload is None and not service.extra_objects and service.kustomize is None:
                 self.report.error(
@@ -139,20 +157,22 @@ class _Planner:
             is_written = (plan.automated and plan.shape == "string") or plan.reach_values
             if not is_written or not self.header.is_release or any(site.in_object is not None for site in plan.sites):
                 continue
-            outcome = images.renderers.apply(plan.effective, release=True)
+            outcome = images.renderers.rewrite(plan.effective)
             if outcome.text == plan.effective:
                 continue
             changing = [step for step in outcome.trace if step.before != step.after]
             first = plan.trace[-1].entry if plan.trace else -1
             second = changing[0].entry if changing else -1
             related = tuple(
-                (self.context.override_place(i), what) for i, what in ((first, "written by this entry"), (second, "rewritten by this one")) if i >= 0
+                (self.context.override_place(i), what)
+                for i, what in ((first, "written by this entry"), (second, "rewritten by this one"))
+                if i >= 0
             )
             self.report.error(
                 "R607",
                 plan.node,
                 f"the override table would rewrite `{plan.effective}` once more, to `{outcome.text}`",
-                cause=f"`{plan.field}` is written as it is after the table, and the release passes the table again",
+                cause=f"`{plan.label}` is written as it is after the table, and the release passes the table again",
                 hint="name the final repository in one entry",
                 related=related,
             )
@@ -188,7 +208,10 @@ class _Planner:
             outside = None if isinstance(item, str) else item.helm_release
             if (name is None) == (outside is None):
                 self.report.error(
-                    "R201", where, "a dependency names either a service (`name`) or a release outside the catalog (`helmRelease`)", hint="keep one of the two"
+                    "R201",
+                    where,
+                    "a dependency names either a service (`name`) or a release outside the catalog (`helmRelease`)",
+                    hint="keep one of the two",
                 )
                 continue
             if outside is not None:
@@ -232,7 +255,9 @@ class _Planner:
             self.report.error(
                 "R201",
                 where,
-                f"`readyExpr` needs HelmReleases on both sides, and `{target.name}` is none" if self.header.is_release else "`readyExpr` needs HelmReleases on both sides",
+                f"`readyExpr` needs HelmReleases on both sides, and `{target.name}` is none"
+                if self.header.is_release
+                else "`readyExpr` needs HelmReleases on both sides",
                 cause="between other services the Flux Kustomizations wait for each other, by their own readiness",
                 hint="remove `readyExpr`",
             )
@@ -257,12 +282,16 @@ class _Planner:
             where,
             f"service `{self.service.name}` needs `{name}`, which is not in the catalog",
             cause="Flux would wait for it for ever",
-            hint=f"use `{close[0]}`" if close else "add it, or write `{helmRelease: namespace/name}` for one outside the catalog",
+            hint=f"use `{close[0]}`"
+            if close
+            else "add it, or write `{helmRelease: namespace/name}` for one outside the catalog",
         )
 
     def _release(self, images: Images, entry: Any, depends_on: list[dict[str, Any]], *, rollback: bool) -> None:
         service, header = self.service, self.header
-        chart = self.charts.plan(header.object_name if header.object_name == service.name else service.name, header.namespace, entry)
+        chart = self.charts.plan(
+            header.object_name if header.object_name == service.name else service.name, header.namespace, entry
+        )
         release = Release(self.context, self.definition, header, images, self.report)
         if chart is None:
             return
@@ -276,8 +305,12 @@ class _Planner:
         if source.shared is not None:
             self.made.shared.append(source)
         else:
-            self.made.apps["source"] = [(source.template, {**common, "name": source.name, "namespace": source.namespace, **source.spec})]
-        self.made.apps["helmrelease"] = [("helmrelease", {**common, "name": header.object_name, "namespace": header.namespace, **spec})]
+            self.made.apps["source"] = [
+                (source.template, {**common, "name": source.name, "namespace": source.namespace, **source.spec})
+            ]
+        self.made.apps["helmrelease"] = [
+            ("helmrelease", {**common, "name": header.object_name, "namespace": header.namespace, **spec})
+        ]
         self.made.namespaces.add(header.namespace)
 
     def _common(self) -> dict[str, Any]:
@@ -319,7 +352,11 @@ class _Planner:
         for name, where in _foreign_files(node):
             if "://" in name or name.startswith(("github.com/", "git@")):
                 self.report.error(
-                    "R214", where, f"`{name}` is not in the repository", cause="a build must not depend on the network", hint="vendor it, and name the copy"
+                    "R214",
+                    where,
+                    f"`{name}` is not in the repository",
+                    cause="a build must not depend on the network",
+                    hint="vendor it, and name the copy",
                 )
             else:
                 self.made.foreign.append((name, self.definition.source.place(where)))
@@ -343,13 +380,22 @@ class _Planner:
             for template, context in documents:
                 if template in kinds:
                     group, kind = kinds[template]
-                    self.made.identities.append((Identity(group, kind, context.get("namespace", header.namespace), context["name"]), place))
+                    self.made.identities.append(
+                        (Identity(group, kind, context.get("namespace", header.namespace), context["name"]), place)
+                    )
         if not self.context.automation:
             # Both modes refuse the same catalogs.
             for plan in self.made.images:
                 if plan.policy is not None:
                     for kind in ("ImageRepository", "ImagePolicy"):
-                        self.made.identities.append((Identity("image.toolkit.fluxcd.io", kind, self.context.flux_namespace, plan.policy.name), place))
+                        self.made.identities.append(
+                            (
+                                Identity(
+                                    "image.toolkit.fluxcd.io", kind, self.context.flux_namespace, plan.policy.name
+                                ),
+                                place,
+                            )
+                        )
 
 
 def _foreign_files(node: Node | None) -> list[tuple[str, Node]]:

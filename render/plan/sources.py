@@ -69,7 +69,7 @@ class Charts:
                 node_at(self.node, "repository"),
                 f"the chart source `{key}` is not in the platform file",
                 cause=f"`{self.context.file.label}` names the sources under `charts`",
-                hint=f"use `{close[0]}`" if close else f"add it under `charts`, or give the chart's `url` here",
+                hint=f"use `{close[0]}`" if close else "add it under `charts`, or give the chart's `url` here",
             )
         return entry
 
@@ -125,7 +125,9 @@ class Charts:
             )
             return None
         if exact is not None and ranged is not None:
-            self.report.error("R204", self.node, "a chart has either `version` or `versionRange`", hint="remove one of the two")
+            self.report.error(
+                "R204", self.node, "a chart has either `version` or `versionRange`", hint="remove one of the two"
+            )
             return None
         if exact is None and ranged is None:
             self.report.error(
@@ -143,7 +145,10 @@ class Charts:
                 Constraint.parse(ranged)
             except RangeError as error:
                 self.report.error(
-                    "R701", node_at(self.node, "versionRange"), f"`versionRange` is no range: {error}", hint="correct it"
+                    "R701",
+                    node_at(self.node, "versionRange"),
+                    f"`versionRange` is no range: {error}",
+                    hint="correct it",
                 )
                 return None
         return exact, ranged
@@ -157,7 +162,9 @@ class Charts:
             node_at(self.node, "version"),
             f"`source.chart.version` must be one exact version, not `{version}`",
             cause="a range lets the cluster change the chart without a commit",
-            hint=f'write one version, or `versionRange: "{version}"`' if not digest else "write `VERSION` or `VERSION@sha256:…`",
+            hint=f'write one version, or `versionRange: "{version}"`'
+            if not digest
+            else "write `VERSION` or `VERSION@sha256:…`",
         )
         return False
 
@@ -222,7 +229,11 @@ class Charts:
         access = self._access(chart, entry, url)
         if chart_name is None:
             self.report.error(
-                "R102", self.node, "`source.chart` needs the field `name`", cause="a Helm repository holds many charts", hint="add `name: …`"
+                "R102",
+                self.node,
+                "`source.chart` needs the field `name`",
+                cause="a Helm repository holds many charts",
+                hint="add `name: …`",
             )
         if versions is None or chart_name is None or access is None:
             return None
@@ -250,10 +261,18 @@ class Charts:
         ref: Any = chart.ref or (entry.ref if entry else None)
         missing = [field for field, value in (("path", path), ("ref", ref)) if value is None]
         for field in missing:
-            cause = "without `ref` Flux takes the branch `master`" if field == "ref" else "the chart is a folder of the repository"
+            cause = (
+                "without `ref` Flux takes the branch `master`"
+                if field == "ref"
+                else "the chart is a folder of the repository"
+            )
             example = "{tag: v1.2.3}" if field == "ref" else "charts/name"
             self.report.error(
-                "R102", self.node, f"`source.chart` needs the field `{field}`", cause=cause, hint=f"add `{field}: {example}`"
+                "R102",
+                self.node,
+                f"`source.chart` needs the field `{field}`",
+                cause=cause,
+                hint=f"add `{field}: {example}`",
             )
         if missing:
             return None

@@ -20,7 +20,10 @@ def check_variables(context: Context, definition: Definition, report: Report) ->
     """Report `${…}` that postBuild would fail on or empty, or escapes that nothing would undo."""
     if "${" not in definition.source.text:
         return
-    if definition.service.annotations.get(_OPT_OUT) == "disabled" or definition.service.labels.get(_OPT_OUT) == "disabled":
+    if (
+        definition.service.annotations.get(_OPT_OUT) == "disabled"
+        or definition.service.labels.get(_OPT_OUT) == "disabled"
+    ):
         return
     declared = context.platform.defaults.substitute
     for key, value in definition.root.entries:
@@ -72,7 +75,7 @@ def _check(node: Scalar, declared: list[str] | None, report: Report) -> None:
                     "R215",
                     node,
                     "`$${` is written as it is",
-                    cause="the platform declares no postBuild variables (`defaults.substitute`), so nothing undoes the escape",
+                    cause="the platform declares no `defaults.substitute`, so nothing undoes the escape",
                     hint="write `${`, or declare the variables of this tree",
                 )
             continue

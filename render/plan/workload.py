@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from render.catalog import Definition
 from render.plan import paths
 from render.plan.context import Context, Header, Report, node_at
-from render.plan.images import Images, Writer
+from render.plan.images import Images
+from render.plan.writing import Writer
 from render.yaml.source import Mapping, Node, Scalar
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ _YAML_NAMES = {
 class Plain:
     """Plans one plain workload."""
 
-    def __init__(self, context: Context, definition: Definition, header: Header, images: Images, report: Report) -> None:
+    def __init__(
+        self, context: Context, definition: Definition, header: Header, images: Images, report: Report
+    ) -> None:
         self.context = context
         self.definition = definition
         self.header = header
@@ -173,7 +176,10 @@ class Plain:
         if source == "claim_template":
             return None
         if source == "claim":
-            return {"name": volume.name, "persistentVolumeClaim": {"claimName": f"{self.header.object_name}-{volume.name}"}}
+            return {
+                "name": volume.name,
+                "persistentVolumeClaim": {"claimName": f"{self.header.object_name}-{volume.name}"},
+            }
         if source == "existing_claim":
             return {"name": volume.name, "persistentVolumeClaim": {"claimName": value}}
         return {"name": volume.name, names[0]: value}
@@ -237,7 +243,7 @@ class Plain:
                 "R403",
                 self.definition.root.key("workload"),
                 "`workload` needs `probes.readiness`",
-                cause="`autoRollbackOnFailedHealth` keeps the old pod until the new one is ready, and this one always is",
+                cause="`autoRollbackOnFailedHealth` keeps the old pod until the new one proves ready",
                 hint=f"add a readiness probe, {off}",
             )
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import final
 
 from render.yaml.scalar import double_quoted, quote
 from render.yaml.source import Mapping, Node, Scalar, Sequence
 
 
+@final
 class Marked:
     """A scalar of ours under a setter marker (or where one would stand): always double-quoted."""
 
@@ -26,6 +28,7 @@ class Marked:
         """`namespace:policy[:tag|:name|:digest]`; None writes no marker."""
 
 
+@final
 class Commented:
     """A list item of ours under a comment line."""
 
@@ -152,27 +155,22 @@ class Emitter:
 
     def _text(self, value: Value, indent: str) -> str:
         """Return a scalar; a literal block spans lines, its text two spaces deeper than `indent`."""
-        kind = type(value)
-        if kind is Scalar:
-            text = value.text  # type: ignore[union-attr]
-            if "\n" in text and is_literal(text):
-                return _literal(text, indent)
-            return _scalar(text, value.style)  # type: ignore[union-attr]
-        if kind is str:
-            if "\n" in value and is_literal(value):  # type: ignore[operator,arg-type]
-                return _literal(value, indent)  # type: ignore[arg-type]
-            return quote(value)  # type: ignore[arg-type]
-        if kind is Marked:
-            text = double_quoted(value.text)  # type: ignore[union-attr]
-            marker = value.marker  # type: ignore[union-attr]
-            return f'{text} # {{"$imagepolicy": "{marker}"}}' if marker else text
-        if kind is bool:
+        if isinstance(value, Scalar):
+            if "\n" in value.text and is_literal(value.text):
+                return _literal(value.text, indent)
+            return _scalar(value.text, value.style)
+        if isinstance(value, str):
+            return _literal(value, indent) if "\n" in value and is_literal(value) else quote(value)
+        if isinstance(value, Marked):
+            text = double_quoted(value.text)
+            return f'{text} # {{"$imagepolicy": "{value.marker}"}}' if value.marker else text
+        if isinstance(value, bool):
             return "true" if value else "false"
-        if kind is int:
+        if isinstance(value, int):
             return str(value)
         if value is None:
             return "null"
-        raise TypeError(f"cannot write a {kind.__name__}")
+        raise TypeError(f"cannot write a {type(value).__name__}")
 
 
 def _literal(text: str, indent: str) -> str:

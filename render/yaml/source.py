@@ -8,6 +8,7 @@ node, so identity tells which places mean the same thing; merge keys are expande
 from __future__ import annotations
 
 import re
+from typing import Any, final
 
 from yaml._yaml import CParser
 from yaml.error import MarkedYAMLError, YAMLError
@@ -38,6 +39,7 @@ _SIMPLE_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*\Z")
 _CORE = "tag:yaml.org,2002:"
 
 
+@final
 class Scalar:
     """One scalar: its text after YAML's unescaping, and how it was written (`''` plain, or `' " | >`)."""
 
@@ -61,6 +63,7 @@ class Scalar:
         return bool(self.style) or scalar.is_plain_string(self.text)
 
 
+@final
 class Mapping:
     """A mapping: its entries in order, keys as scalars; unique by what either reader makes of them."""
 
@@ -94,6 +97,7 @@ class Mapping:
         return value.text if type(value) is Scalar and not value.is_null else None
 
 
+@final
 class Sequence:
     """A sequence and its items."""
 
@@ -239,8 +243,8 @@ class _Composer:
             self._read(documents)
         except MarkedYAMLError as error:
             return [], [*self.faults, _syntax_fault(self.source, error)]
-        except YAMLError as error:
-            return [], [*self.faults, _character_fault(self.source, error)]
+        except YAMLError:
+            return [], [*self.faults, _character_fault(self.source)]
         except _TooLargeError as error:
             fault = self.source.fault(
                 "R005",
@@ -259,7 +263,7 @@ class _Composer:
         total = 0
         root: Node | None = None
         while True:
-            event = next_event()
+            event: Any = next_event()
             kind = type(event)
             if kind is ScalarEvent:
                 node: Node = self._scalar(event)
@@ -322,7 +326,7 @@ class _Composer:
                 parent.weight += weight
                 keys[-1] = None
 
-    def _scalar(self, event: ScalarEvent) -> Scalar:
+    def _scalar(self, event: Any) -> Scalar:
         start = event.start_mark
         end = event.end_mark
         style = event.style
@@ -362,7 +366,7 @@ class _Composer:
             )
         )
 
-    def _alias(self, event: AliasEvent) -> Node:
+    def _alias(self, event: Any) -> Node:
         mark = event.start_mark
         place = Scalar("", "", mark.line + 1, mark.column + 1, event.end_mark.column - mark.column)
         node = self.anchors.get(event.anchor)
@@ -392,7 +396,7 @@ class _Composer:
 
     def _key(self, node: Node) -> Scalar:
         if type(node) is Scalar:
-            if len(node.text) > MAX_KEY // 4 and len(node.text.encode()) > MAX_KEY or "\n" in node.text:
+            if (len(node.text) > MAX_KEY // 4 and len(node.text.encode()) > MAX_KEY) or "\n" in node.text:
                 self.faults.append(
                     self.source.fault(
                         "R007",
@@ -471,7 +475,9 @@ class _Composer:
             )
         )
 
-    def _merge(self, node: Mapping, entries: list[tuple[Scalar, Node]], explicit: set[str]) -> list[tuple[Scalar, Node]]:
+    def _merge(
+        self, node: Mapping, entries: list[tuple[Scalar, Node]], explicit: set[str]
+    ) -> list[tuple[Scalar, Node]]:
         merged: list[tuple[Scalar, Node]] = []
         taken = set(explicit)
         for key, value in entries:
@@ -535,7 +541,7 @@ def _syntax_fault(source: Source, error: MarkedYAMLError) -> Diagnostic:
     return source.fault("R003", place, f"not valid YAML: {problem}", cause=cause, hint=hint)
 
 
-def _character_fault(source: Source, error: YAMLError) -> Diagnostic:
+def _character_fault(source: Source) -> Diagnostic:
     bad = re.search("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufeff\ufe00-\ufffd\U00010000-\U0010ffff]", source.text)
     if bad is None:
         return source.fault("R003", None, "not valid YAML: a character that is not allowed", hint="remove it")
