@@ -7,7 +7,8 @@ from typing import Any
 
 from render.catalog import Definition
 from render.flux.kinds import is_cluster_scoped, is_known_group
-from render.flux.overrides import OverrideFailure, Table, sites
+from render.flux.override_sites import sites
+from render.flux.overrides import OverrideFailure, Table
 from render.plan import paths
 from render.plan.context import Context, Header, Report
 from render.plan.images import Images

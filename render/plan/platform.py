@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from render.catalog import PlatformFile
 from render.diagnostics import Diagnostic
 from render.flux.api import OBJECTS
+from render.flux.override_lint import Finding, lint
 from render.flux.overrides import Entry as OverrideEntry
-from render.flux.overrides import Finding, OverrideFailure, chains, lint
+from render.flux.overrides import OverrideFailure, chains
 from render.plan import paths
 from render.plan.context import Report, node_at
 from render.plan.release import check_release

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from render.flux.overrides import Entry, OverrideFailure, Table, apply, transform
+from render.flux.override_sites import transform
+from render.flux.overrides import Entry, OverrideFailure, Table, apply
 
 CASES = Path(os.environ.get("RENDER_SHARED", Path(__file__).parents[3] / "shared")) / "cases"
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from render.flux.overrides import Entry, OverrideFailure, Table, transform
+from render.flux.override_sites import transform
+from render.flux.overrides import Entry, OverrideFailure, Table
 
 if TYPE_CHECKING:
     from pathlib import Path
