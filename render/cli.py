@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,68 +17,92 @@ from render import __version__
 
 if TYPE_CHECKING:
     from render.build import Build
-    from render.diagnostics import Diagnostic
+    from render.catalog import PlatformFile
     from render.tree import Changes
 
 EXIT_PROBLEMS, EXIT_BUG = 1, 3
 FORMATS = ("full", "concise", "json", "github")
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-catalog_argument = click.argument("catalog", default="catalog", type=click.Path(path_type=Path))
-platform_option = click.option(
-    "--platform",
-    "platform_path",
-    default="platform.yaml",
-    show_default=True,
-    type=click.Path(path_type=Path),
-    help="The platform file.",
-)
-out_option = click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    help="Output root. Default: the platform's `root`, from the top of the repository.",
-)
-automation_option = click.option(
-    "--no-image-automation",
-    "automation",
-    is_flag=True,
-    flag_value=False,
-    default=True,
-    help="Leave out image automation: its objects, markers and alerts.",
-)
-format_option = click.option(
-    "--format", "style", type=click.Choice(FORMATS), default="full", show_default=True, help="Form of the report."
-)
-fail_option = click.option(
-    "--fail-on",
-    type=click.Choice(("error", "warning")),
-    default="error",
-    show_default=True,
-    help="What makes the exit code 1.",
-)
-quiet_option = click.option("-q", "--quiet", is_flag=True, help="Say nothing on success.")
-force_option = click.option(
-    "--force",
-    multiple=True,
-    metavar="PATH",
-    type=click.Path(path_type=Path),
-    help="Take over this file although a person edited or wrote it (repeatable).",
+
+@dataclass(frozen=True)
+class Inputs:
+    """What every rendering command takes."""
+
+    catalog: Path
+    platform_path: Path
+    out: Path | None
+    automation: bool
+    style: str
+    fail_on: str
+    quiet: bool
+    reset_tags: tuple[str, ...]
+    allow_reinstall: tuple[str, ...]
+
+
+_INPUT_OPTIONS = (
+    click.argument("catalog", default="catalog", type=click.Path(path_type=Path)),
+    click.option(
+        "--platform",
+        "platform_path",
+        default="platform.yaml",
+        show_default=True,
+        type=click.Path(path_type=Path),
+        help="The platform file.",
+    ),
+    click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        help="Output root. Default: the platform's `root`, from the top of the repository.",
+    ),
+    click.option(
+        "--no-image-automation",
+        "automation",
+        is_flag=True,
+        flag_value=False,
+        default=True,
+        help="Leave out image automation: its objects, markers and alerts.",
+    ),
+    click.option(
+        "--reset-tags",
+        multiple=True,
+        metavar="SERVICE",
+        help="Write the catalog's image version where the bot wrote another one (repeatable).",
+    ),
+    click.option(
+        "--allow-reinstall",
+        multiple=True,
+        metavar="SERVICE",
+        help="Accept that this service's release is uninstalled and installed again (repeatable).",
+    ),
+    click.option(
+        "--format", "style", type=click.Choice(FORMATS), default="full", show_default=True, help="Form of the report."
+    ),
+    click.option(
+        "--fail-on",
+        type=click.Choice(("error", "warning")),
+        default="error",
+        show_default=True,
+        help="What makes the exit code 1.",
+    ),
+    click.option("-q", "--quiet", is_flag=True, help="Say nothing on success."),
 )
 
 
 def input_options(command: _Command) -> _Command:
-    """Add what every rendering command takes."""
-    for option in (
-        quiet_option,
-        fail_option,
-        format_option,
-        automation_option,
-        out_option,
-        platform_option,
-        catalog_argument,
-    ):
-        command = option(command)
-    return command
+    """Add what every rendering command takes; it arrives as one `Inputs`."""
+    import functools
+
+    names = Inputs.__dataclass_fields__
+
+    @functools.wraps(command)
+    def wrapped(**options: Any) -> Any:
+        inputs = Inputs(**{name: options.pop(name) for name in names})
+        return command(inputs=inputs, **options)
+
+    for option in reversed(_INPUT_OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped  # type: ignore[return-value]
 
 
 @click.group(
@@ -91,33 +117,27 @@ def cli() -> None:
     epilog="Examples:\n\n  render build\n\n  render build catalog --platform platform-airgap.yaml --no-image-automation"
 )
 @input_options
-@force_option
+@click.option(
+    "--force",
+    multiple=True,
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="Take over this file although a person edited or wrote it (repeatable).",
+)
 @click.option("-v", "--verbose", is_flag=True, help="List the files that change.")
-def build(
-    catalog: Path,
-    platform_path: Path,
-    out: Path | None,
-    automation: bool,
-    style: str,
-    fail_on: str,
-    quiet: bool,
-    force: tuple[Path, ...],
-    verbose: bool,
-) -> None:
+def build(inputs: Inputs, force: tuple[Path, ...], verbose: bool) -> None:
     """Render CATALOG into the output root: all of it, or nothing if anything is wrong."""
     from render import tree
 
-    session = _Session(catalog, platform_path, out, automation, style, fail_on, quiet)
+    session = _Session(inputs)
     made = session.render()
     if made.failed:
         session.finish(made, None)
-    with _usage(lambda: tree.lock(session.root)) if not session.root.is_file() else _nothing():
-        changes = tree.compare(made, session.root, session.forced(force))
-        faults = list(changes.diagnostics)
-        if not any(fault.severity == "error" for fault in faults) and not session.stops(made):
-            faults += tree.write(made, changes, session.root)
-    made.diagnostics = sorted({*made.diagnostics, *faults})
-    if verbose and style in ("full", "concise"):
+    with tree.lock(session.root) if not session.root.is_file() else contextlib.nullcontext():
+        changes = session.compare(made, session.forced(force))
+        if not session.stops(made):
+            made.diagnostics += tree.write(made, changes, session.root)
+    if verbose and inputs.style in ("full", "concise"):
         for mark, paths in (("+", changes.new), ("~", changes.changed), ("-", changes.stale)):
             for path in paths:
                 click.echo(f"{mark} {path}", err=True)
@@ -126,19 +146,16 @@ def build(
 
 @cli.command(epilog="Examples:\n\n  render check\n\n  render check --format github")
 @input_options
-def check(
-    catalog: Path, platform_path: Path, out: Path | None, automation: bool, style: str, fail_on: str, quiet: bool
-) -> None:
+def check(inputs: Inputs) -> None:
     """Tell what `build` would change, as a unified diff; exit 1 if anything."""
     from render import tree
 
-    session = _Session(catalog, platform_path, out, automation, style, fail_on, quiet)
+    session = _Session(inputs)
     made = session.render()
     if made.failed:
         session.finish(made, None)
-    changes = tree.compare(made, session.root)
-    made.diagnostics = sorted({*made.diagnostics, *changes.diagnostics})
-    if style in ("full", "concise"):
+    changes = session.compare(made)
+    if inputs.style in ("full", "concise"):
         for text in tree.diffs(made, changes, session.root):
             click.echo(text, nl=False)
     session.finish(made, changes, checking=True)
@@ -171,33 +188,39 @@ def explain(code: str) -> None:
 class _Session:
     """One run of a rendering command."""
 
-    def __init__(
-        self,
-        catalog: Path,
-        platform_path: Path,
-        out: Path | None,
-        automation: bool,
-        style: str,
-        fail_on: str,
-        quiet: bool,
-    ) -> None:
-        self.catalog = catalog
-        self.platform_path = platform_path
-        self.out = out
-        self.automation = automation
-        self.style = style
-        self.fail_on = fail_on
-        self.quiet = quiet
-        self.root = out if out is not None else Path()
+    def __init__(self, inputs: Inputs) -> None:
+        self.inputs = inputs
+        self.root = inputs.out if inputs.out is not None else Path()
 
     def render(self) -> Build:
         """Render the catalog, and find the output root."""
         from render.build import build
 
-        made = build(self.catalog, self.platform_path, automation=self.automation)
-        if self.out is None and made.platform is not None:
-            self.root = _repository(self.platform_path) / made.platform.platform.root
+        inputs = self.inputs
+        reset = frozenset(inputs.reset_tags)
+        made = build(
+            inputs.catalog, inputs.platform_path, automation=inputs.automation, root=self._find_root, reset=reset
+        )
+        if made.root is not None:
+            self.root = made.root
+        for option, names in (("--reset-tags", inputs.reset_tags), ("--allow-reinstall", inputs.allow_reinstall)):
+            for name in names:
+                if made.platform is not None and not made.failed and name not in made.names:
+                    raise click.UsageError(f"{option} {name}: there is no such service in the catalog")
         return made
+
+    def _find_root(self, file: PlatformFile) -> Path:
+        if self.inputs.out is not None:
+            return self.inputs.out
+        return _repository(self.inputs.platform_path) / file.platform.root
+
+    def compare(self, made: Build, force: frozenset[str] = frozenset()) -> Changes:
+        """Compare the build with the tree, and add what that shows to its diagnostics."""
+        from render import tree
+
+        changes = tree.compare(made, self.root, force=force, reinstall=frozenset(self.inputs.allow_reinstall))
+        made.diagnostics = sorted({*made.diagnostics, *changes.diagnostics})
+        return changes
 
     def forced(self, paths: Iterable[Path]) -> frozenset[str]:
         """Return the paths of `--force` as paths below the root."""
@@ -211,38 +234,34 @@ class _Session:
         return frozenset(found)
 
     def stops(self, made: Build) -> bool:
-        """Whether the warnings alone forbid writing."""
-        return made.failed or (self.fail_on == "warning" and bool(made.diagnostics))
+        """Whether what was found forbids writing, or success."""
+        return made.failed or (self.inputs.fail_on == "warning" and bool(made.diagnostics))
 
     def finish(self, made: Build, changes: Changes | None, *, checking: bool = False) -> None:
         """Report and leave with the exit code."""
         stale = checking and changes is not None and not changes.is_clean
-        bad = self.stops(made)
-        summary = _summary(made, changes)
-        if self.style == "json":
+        if self.inputs.style == "json":
             from render.report import render_json
 
-            click.echo(render_json(made.diagnostics, summary), nl=False)
+            click.echo(render_json(made.diagnostics, _summary(made, changes)), nl=False)
         else:
-            self._tell(made.diagnostics, made, changes, checking=checking)
-        sys.exit(EXIT_PROBLEMS if bad or stale else 0)
+            self._tell(made, changes, checking=checking)
+        sys.exit(EXIT_PROBLEMS if self.stops(made) or stale else 0)
 
-    def _tell(self, diagnostics: Sequence[Diagnostic], made: Build, changes: Changes | None, *, checking: bool) -> None:
-        from render.report import count, faults_line, render_report
+    def _tell(self, made: Build, changes: Changes | None, *, checking: bool) -> None:
+        from render.report import faults_line, render_report, summary_lines
 
-        stdout = self.style == "github"
+        quiet = self.inputs.quiet
+        stdout = self.inputs.style == "github"
         colour = not stdout and sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-        text = render_report(diagnostics, self.style, colour=colour)
+        text = render_report(made.diagnostics, self.inputs.style, colour=colour)
         if text:
             click.echo(text, nl=False, err=not stdout, color=True)
-        if diagnostics and not (self.quiet and not made.failed):
-            click.echo(faults_line(diagnostics, made.sources), err=True)
-        if changes is not None and not made.failed and not self.quiet:
-            changed, would = len(changes.new) + len(changes.changed), "would be " if checking else ""
-            total = changed + changes.unchanged
-            line = f"{count(made.services, 'service')}, {count(total, 'file')}: "
-            line += f"{changed} {would}changed, {changes.unchanged} unchanged, {len(changes.stale)} {would}pruned"
-            click.echo(line, err=True)
+        if made.diagnostics and not (quiet and not self.stops(made)):
+            click.echo(faults_line(made.diagnostics, made.sources), err=True)
+        if changes is not None and not made.failed and not quiet:
+            for line in summary_lines(made, changes, checking=checking):
+                click.echo(line, err=True)
 
 
 def _summary(made: Build, changes: Changes | None) -> dict[str, object]:
@@ -254,7 +273,8 @@ def _summary(made: Build, changes: Changes | None) -> dict[str, object]:
             "stale": changes.stale,
             "unchanged": changes.unchanged,
         }
-    return {"services": made.services, "files": files}
+    kept = [{"policy": policy, "catalog": declared, "kept": kept} for policy, declared, kept in made.kept]
+    return {"services": made.services, "files": files, "kept": kept}
 
 
 def _repository(platform_path: Path) -> Path:
@@ -265,16 +285,6 @@ def _repository(platform_path: Path) -> Path:
         return Path(os.path.relpath(top))
     except ValueError:
         return top
-
-
-def _nothing() -> Any:
-    import contextlib
-
-    return contextlib.nullcontext()
-
-
-def _usage(make: Callable[[], Any]) -> Any:
-    return make()
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from render.diagnostics import Diagnostic, Location
+
+if TYPE_CHECKING:
+    from render.build import Build
+    from render.tree import Changes
 
 FORMATS = ("full", "concise", "json", "github")
 JSON_VERSION = 1
@@ -112,3 +117,16 @@ def faults_line(diagnostics: Sequence[Diagnostic], checked: int) -> str:
         told.append(count(warnings, "warning"))
     files = len({one.location.path for one in diagnostics})
     return f"{' and '.join(told)} in {count(files, 'file')} ({checked} checked)"
+
+
+def summary_lines(made: Build, changes: Changes, *, checking: bool) -> list[str]:
+    """Return the last lines of a run: what stays, what a change does to releases, and the counts."""
+    would = "would be " if checking else ""
+    lines = [f"kept {kept} of `{policy}` (the catalog says {declared})" for policy, declared, kept in made.kept]
+    if changes.upgrades:
+        lines.append(f"the override table changes: {count(changes.upgrades, 'release')} {would}upgraded")
+    lines += [f"the release of `{service}` {would or 'is '}uninstalled" for service in changes.uninstalled]
+    changed = len(changes.new) + len(changes.changed)
+    line = f"{count(made.services, 'service')}, {count(changed + changes.unchanged, 'file')}: "
+    line += f"{changed} {would}changed, {changes.unchanged} unchanged, {len(changes.stale)} {would}pruned"
+    return [*lines, line]

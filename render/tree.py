@@ -8,12 +8,13 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from render.build import HEADER, Build, digest_of
 from render.catalog import shown_path
 from render.diagnostics import Diagnostic, Location
+from render.guard import carries_table, reinstalls, service_of, table_upgrades
 from render.redact import redact
 
 OWNED = ("apps", "configs", "platform/image-automation", "platform/alerts", "flux")
@@ -32,6 +33,15 @@ class Changes:
     committed: dict[str, str] = field(default_factory=dict)
     """Present text of the changed and stale files."""
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    upgrades: int = 0
+    """Releases that a changed override table upgrades."""
+
+    @property
+    def uninstalled(self) -> list[str]:
+        """Services whose release vanishes."""
+        return [
+            service_of(path) for path in self.stale if path.startswith("apps/") and path.endswith("/helmrelease.yaml")
+        ]
 
     @property
     def is_clean(self) -> bool:
@@ -39,8 +49,13 @@ class Changes:
         return not (self.new or self.changed or self.stale)
 
 
-def compare(build: Build, root: Path, force: frozenset[str] = frozenset()) -> Changes:
-    """Compare a build with the tree at `root`; `force` names files (below the root) to take over."""
+def compare(
+    build: Build, root: Path, *, force: frozenset[str] = frozenset(), reinstall: frozenset[str] = frozenset()
+) -> Changes:
+    """Compare a build with the tree at `root`.
+
+    `force` names files (below the root) to take over, `reinstall` services whose release may be installed anew.
+    """
     made = Changes()
     made.diagnostics += _check_root(root)
     if made.diagnostics:
@@ -67,7 +82,29 @@ def compare(build: Build, root: Path, force: frozenset[str] = frozenset()) -> Ch
         _compare_stale(root, path, made, links, force, foreign)
     for listed in (made.new, made.changed, made.stale):
         listed.sort()
+    _judge(build, root, made, reinstall)
     return made
+
+
+def _judge(build: Build, root: Path, made: Changes, reinstall: frozenset[str]) -> None:
+    """Add what the changes mean for running releases."""
+    made.upgrades = table_upgrades(made.committed, build.files, made.changed)
+    for path, fault in reinstalls(made.committed, build.files, made.changed, reinstall):
+        made.diagnostics.append(replace(fault, location=Location(shown_path(root / path))))
+    platform = build.platform
+    if platform is None or platform.platform.registries.image_overrides is not None:
+        return
+    carrying = [path for path in made.changed if carries_table(made.committed[path])]
+    if carrying:
+        made.diagnostics.append(
+            platform.source.fault(
+                "R509",
+                platform.root.get("registries"),
+                "the tree carries an override table, and the platform file has none",
+                cause=f"every release would lose it, such as `{carrying[0]}`; absent is not empty",
+                hint="give `registries.imageOverrides`, or say `imageOverrides: []` if there is to be none",
+            )
+        )
 
 
 def _check_root(root: Path) -> list[Diagnostic]:

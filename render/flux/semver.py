@@ -50,6 +50,7 @@ _PART = r"[0-9|xX*]+"
 _PARTIAL = rf"v?({_PART})(?:\.({_PART}))?(?:\.({_PART}))?(?:-({IDENTIFIERS}))?(?:\+{IDENTIFIERS})?"
 _SPACE = "\t\n\f\r "
 _COMPARATOR = re.compile(rf"(!=|>=|=>|<=|=<|~>|=|>|<|~|\^|)[{_SPACE}]*({_PARTIAL})")
+_FOURTH_PART = re.compile(rf"\.(0|[1-9][0-9]*)(?=[{_SPACE},]|\Z)")
 _HYPHEN = re.compile(rf"({_PARTIAL})[{_SPACE}]+-[{_SPACE}]+({_PARTIAL})")
 
 
@@ -260,8 +261,16 @@ def _scan(text: str, start: int, end: int, original: str) -> list[re.Match[str]]
         if text[after] == ",":
             after = _skip(text, after + 1, end)
         elif after == match.end():
-            raise _improper(text, start, end, after, original)
+            raise _improper(text, start, end, after, original, _four_parts(match, after, end))
         at = after
+
+
+def _four_parts(match: re.Match[str], after: int, end: int) -> str:
+    """Say what to write where a fourth numeric part follows a comparison; empty where something else does."""
+    fourth = _FOURTH_PART.match(match.string, after, end)
+    if fourth is None or match[5] is None or match.end() != match.end(5):
+        return ""
+    return f"`{match[2]}{fourth[0]}` has four parts, write `{match[0]}-{fourth[1]}`"
 
 
 def _skip(text: str, start: int, end: int) -> int:
@@ -270,8 +279,9 @@ def _skip(text: str, start: int, end: int) -> int:
     return start
 
 
-def _improper(text: str, start: int, end: int, at: int, original: str) -> RangeError:
-    what = f"`{text[at:end].rstrip(_SPACE)}` is no comparison" if at < end else "a version is missing"
+def _improper(text: str, start: int, end: int, at: int, original: str, what: str = "") -> RangeError:
+    if not what:
+        what = f"`{text[at:end].rstrip(_SPACE)}` is no comparison" if at < end else "a version is missing"
     if not original.strip(_SPACE):
         what = "it is empty"
     message = f"`{original}` is not a semver range: {what}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from render.catalog import Definition, PlatformFile
+from render.committed import Committed
 from render.diagnostics import Diagnostic, Location
 from render.flux.overrides import Table
 from render.flux.versions import FluxVersion
@@ -39,6 +40,10 @@ class Context:
     table: Table
     automation: bool
     """False leaves out image automation's objects and markers."""
+    committed: Committed | None = None
+    """The present tree; None renders as into an empty folder."""
+    reset: frozenset[str] = frozenset()
+    """Services whose committed image values give way to the catalog's."""
     headers: dict[str, Header] = field(default_factory=dict)
     is_complete: bool = True
     """False when a file could not be read, so that a name may be missing from `headers`."""

@@ -442,8 +442,13 @@ class Images:
         seen = "registry" if "registry" in parts else "digest" if "digest" in parts else "split"
         return reference, shape or seen, parts
 
-    def _effect(self, plan: ImagePlan) -> None:
-        """Work out the effective reference, and whether an override decides the version."""
+    def take(self, plan: ImagePlan, reference: Reference) -> None:
+        """Write another version of an image than the declared one."""
+        plan.reference = reference
+        self._rewrite(plan)
+
+    def _rewrite(self, plan: ImagePlan) -> bool:
+        """Set the effective reference; return whether the release's own post-renderers decide the version."""
         release = self.is_release and all(site.in_object is None for site in plan.sites)
         text = str(plan.reference)
         own_pins = False
@@ -451,7 +456,12 @@ class Images:
             text, own_pins = self.renderers.before_table(text)
         outcome = self.renderers.table.apply(text)
         plan.effective, plan.trace = outcome.text, outcome.trace
-        deciding = [step.entry for step in outcome.trace if _decides(self.renderers.table.entries[step.entry])]
+        return own_pins
+
+    def _effect(self, plan: ImagePlan) -> None:
+        """Work out the effective reference, and whether an override decides the version."""
+        own_pins = self._rewrite(plan)
+        deciding = [step.entry for step in plan.trace if _decides(self.renderers.table.entries[step.entry])]
         if plan.update is None or plan.pinned_by:
             return
         if own_pins:

@@ -69,6 +69,11 @@ def _quoted(text: str) -> Any:
     return Marked(text)
 
 
+def policy_name(service: str, image: ImagePlan) -> str:
+    """Return the name of an image's ImageRepository and ImagePolicy."""
+    return f"{service}-{image.key}" if image.key else service
+
+
 class Policies:
     """Plans the policies of one service's images."""
 
@@ -117,8 +122,7 @@ class Policies:
         access = credentials_of(self.context, effective, self.report, image.node)
         if digest is None or derived is None or interval is None or access is None:
             return None
-        name = f"{self.service_name}-{image.key}" if image.key else self.service_name
-        return Policy(name, effective, interval, access, derived, digest)
+        return Policy(policy_name(self.service_name, image), effective, interval, access, derived, digest)
 
     def _field(self, image: ImagePlan, field: str) -> Any:
         found = image.update_node.get(field) if image.update_node is not None else None

@@ -9,8 +9,9 @@ from render.catalog import Definition
 from render.diagnostics import Diagnostic, Location
 from render.plan.context import Context, Header, Report, node_at
 from render.plan.images import ImagePlan, Images
+from render.plan.kept import keep
 from render.plan.objects import Extras, Identity
-from render.plan.policy import Policies
+from render.plan.policy import Policies, policy_name
 from render.plan.release import Release
 from render.plan.sources import Charts, SourcePlan, plain
 from render.plan.variables import check_variables
@@ -46,6 +47,8 @@ class ServicePlan:
     images: list[ImagePlan] = field(default_factory=list)
     timeout: str | None = None
     """Of the release's Helm operations."""
+    kept: list[tuple[str, str, str]] = field(default_factory=list)
+    """Policies whose committed value stays: with the catalog's reference and the one that is written."""
 
 
 def plan_service(
@@ -77,6 +80,7 @@ class _Planner:
         policies = Policies(self.context, self.service.name, self.report)
         for plan in images.plans:
             plan.policy = policies.plan(plan)
+        self._keep_committed(images)
         self._check_written_effective(images)
         writer = Writer(images)
         writer.write()
@@ -150,6 +154,22 @@ class _Planner:
                     hint="give it one of them, or set `enabled: false`",
                 )
         return not self.report.failed
+
+    def _keep_committed(self, images: Images) -> None:
+        """Take over what the image bot wrote, where it stays."""
+        committed = self.context.committed
+        if committed is None or not images.plans or self.report.failed:
+            return
+        marks = committed.marks(self.service.name)
+        for plan in images.plans:
+            found = marks.get(policy_name(self.service.name, plan))
+            if found is None:
+                continue
+            declared = plan.reference
+            reference = keep(self.context, self.service.name, plan, found, self.report)
+            if reference is not None:
+                images.take(plan, reference)
+                self.made.kept.append((plan.policy.name if plan.policy else "", str(declared), str(reference)))
 
     def _check_written_effective(self, images: Images) -> None:
         """Refuse an effective reference that is written down and that the table would then rewrite once more."""

@@ -178,8 +178,8 @@ class Writer:
         else:
             self.images.objects[site.in_object] = made
 
-    def _may_replace(self, plan: ImagePlan, existing: Node | Marked, text: str, path: paths.Path) -> bool:
-        if isinstance(existing, Marked):
+    def _may_replace(self, plan: ImagePlan, existing: Node | str | Marked, text: str, path: paths.Path) -> bool:
+        if isinstance(existing, str | Marked):
             self.report.error(
                 "R211",
                 plan.node,
