@@ -268,9 +268,9 @@ def _scan(text: str, start: int, end: int, original: str) -> list[re.Match[str]]
 def _four_parts(match: re.Match[str], after: int, end: int) -> str:
     """Say what to write where a fourth numeric part follows a comparison; empty where something else does."""
     fourth = _FOURTH_PART.match(match.string, after, end)
-    if fourth is None or match[5] is None or match.end() != match.end(5):
+    if fourth is None or not (match[5] or "").isdigit() or match.end() != match.end(5):
         return ""
-    return f"`{match[2]}{fourth[0]}` has four parts, write `{match[0]}-{fourth[1]}`"
+    return f"`{match[2]}{fourth[0]}` has four parts; write `{match[0]}-{fourth[1]}`"
 
 
 def _skip(text: str, start: int, end: int) -> int:
