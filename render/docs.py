@@ -44,10 +44,14 @@ class Project:
     def entered(self) -> Iterator[None]:
         """Make the project the working directory for a while."""
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-            for path, text in ((self.path, self.service), (PLATFORM, self.platform)):
-                Path(path).parent.mkdir(parents=True, exist_ok=True)
-                Path(path).write_text(text, encoding="utf-8")
+            self.write()
             yield
+
+    def write(self) -> None:
+        """Write the two files into the working directory."""
+        for path, text in ((self.path, self.service), (PLATFORM, self.platform)):
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            Path(path).write_text(text, encoding="utf-8")
 
 
 def pages() -> list[Path]:
@@ -82,14 +86,14 @@ def examples(text: str) -> list[tuple[str, str | None, str]]:
     return [(match["kind"], match["path"], match["text"]) for match in _EXAMPLE.finditer(text)]
 
 
-def project(above: str) -> Project:
-    """Return the project that the last examples of a text describe."""
+def project(above: str, back: int = 1) -> Project:
+    """Return the project that the last examples of a text describe; `back` takes an earlier service."""
     found = examples(above)
     services = [(path, text) for kind, path, text in found if kind != "platform"]
     platforms = [text for kind, _, text in found if kind == "platform"]
-    if not services:
+    if len(services) < back:
         raise DocsError("there is no service example above the block")
-    path, text = services[-1]
+    path, text = services[-back]
     name = re.search(r"^name: (\S+)", text, re.MULTILINE)
     if path is None and name is None:
         raise DocsError("the example has no name")
@@ -149,25 +153,50 @@ def _output(arguments: list[str], above: str) -> str:
     return fenced("".join(excerpt(text, key) for key in rest) if rest else text, "yaml")
 
 
-def _run(arguments: list[str], above: str) -> str:
-    """`run COMMAND …`: what a command prints in the example's project."""
+def printed(arguments: list[str]) -> str:
+    """Return what a command prints, both streams in order."""
     from click.testing import CliRunner
 
     from render.cli import cli
 
+    result = CliRunner(env={"NO_COLOR": "1", "COLUMNS": "80"}).invoke(cli, arguments, prog_name="render")
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return str(result.output)
+
+
+def _run(arguments: list[str], above: str) -> str:
+    """`run COMMAND …`: what a command prints in the example's project."""
     with project(above).entered():
-        printed = CliRunner(env={"NO_COLOR": "1"}).invoke(cli, arguments, prog_name="render").output
-    return fenced(printed, "json" if "json" in arguments else "text")
+        return fenced(printed(arguments), "json" if "json" in arguments else "text")
+
+
+def _bot(arguments: list[str], above: str) -> str:
+    """`bot OLD NEW COMMAND …`: as `run`, in a tree that is built and in which the bot wrote NEW for OLD."""
+    return _after_bot(arguments, project(above), project(above))
+
+
+def _then(arguments: list[str], above: str) -> str:
+    """`then OLD NEW COMMAND …`: as `bot`, but the tree is that of the service example before the last."""
+    return _after_bot(arguments, project(above, 2), project(above))
+
+
+def _after_bot(arguments: list[str], before: Project, after: Project) -> str:
+    old, new, *command = arguments
+    with before.entered():
+        printed(["build"])
+        for path in Path("apps").rglob("*.yaml"):
+            lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+            text = "".join(line.replace(old, new) if '{"$imagepolicy"' in line else line for line in lines)
+            path.write_text(text, encoding="utf-8")
+        Path(before.path).unlink()
+        after.write()
+        return fenced(printed(command), "text")
 
 
 def _help(arguments: list[str], _: str) -> str:
     """`help [COMMAND]`: the help text of a command."""
-    from click.testing import CliRunner
-
-    from render.cli import cli
-
-    printed = CliRunner(env={"COLUMNS": "80"}).invoke(cli, [*arguments, "--help"], prog_name="render").output
-    return fenced(printed, "text")
+    return fenced(printed([*arguments, "--help"]), "text")
 
 
 def _tree(_: list[str], above: str) -> str:
@@ -294,11 +323,13 @@ def _code(text: str | None) -> str:
 
 
 _MAKERS: dict[str, Callable[[list[str], str], str]] = {
+    "bot": _bot,
     "fields": _fields,
     "help": _help,
     "output": _output,
     "run": _run,
     "tags": _tags,
+    "then": _then,
     "tree": _tree,
 }
 
