@@ -29,6 +29,9 @@ PATTERN_MEANINGS = {
 }
 
 
+_INTEGER = re.compile(r"(?:0|-?[1-9][0-9]{0,17})\Z")
+_OCTAL = re.compile(r"0o?[0-7]{1,7}\Z")
+_FLOAT = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?\Z")
 # A number in base 60 to YAML 1.1 readers other than Flux's, such as those of editors and linters.
 _SEXAGESIMAL = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?\Z", re.ASCII)
 
@@ -86,10 +89,16 @@ class Check:
 
     expected = "a value"
     nullable = False
+    kind: type = Scalar
+    """The nodes that it takes: how a union of forms chooses."""
 
     def read(self, reader: Reader, node: Node, path: str, at: Node) -> Any:
         """Return the checked value, or INVALID after reporting."""
         raise NotImplementedError
+
+    def fits(self, node: Scalar) -> bool:  # noqa: ARG002
+        """Whether a scalar is spelled as this form asks: how a union of scalar forms chooses."""
+        return True
 
 
 class AnyCheck(Check):
@@ -115,8 +124,8 @@ class TextCheck(Check):
         if type(node) is not Scalar or node.is_null:
             return reader.wrong_type(node, path, self.expected)
         text = node.text
-        if not node.style and (not scalar.is_plain_string(text) or _SEXAGESIMAL.match(text)):
-            return self._ambiguous(reader, node, path)
+        if not self.fits(node):
+            return self.ambiguous(reader, node, path, self.expected)
         if self.enum is not None and text not in self.enum:
             return reader.fault(
                 "R104",
@@ -137,38 +146,47 @@ class TextCheck(Check):
                 )
         return text
 
-    def _ambiguous(self, reader: Reader, node: Scalar, path: str) -> _Invalid:
+    def fits(self, node: Scalar) -> bool:
+        return bool(node.style) or (scalar.is_plain_string(node.text) and not _SEXAGESIMAL.match(node.text))
+
+    def ambiguous(self, reader: Reader, node: Scalar, path: str, expected: str) -> _Invalid:
+        """Report a plain scalar that some reader takes for something else than a string."""
         shown = reader.source.shown(node)
         key = path.rsplit(".", 1)[-1]
         prefix = "" if key.endswith("]") or not key else f"{key}: "
         return reader.fault(
             "R103",
             node,
-            f"`{path}` must be a string, not {_kind_of(node)} `{shown}`",
+            f"`{path}` must be {expected}, not {_kind_of(node)} `{shown}`",
             cause=_reading(node),
             hint=f'quote it: `{prefix}"{shown}"`',
         )
 
 
 class IntegerCheck(Check):
-    """A decimal integer."""
+    """A decimal integer; with `x-octal`, as file modes have it, an octal one too."""
 
     expected = "an integer"
 
     def __init__(self, schema: Schema) -> None:
         self.least: int | None = schema.get("minimum")
         self.most: int | None = schema.get("maximum")
+        self.octal: bool = schema.get("x-octal", False)
 
     def read(self, reader: Reader, node: Node, path: str, at: Node) -> Any:  # noqa: ARG002
-        if type(node) is not Scalar or node.style or not re.fullmatch(r"0|-?[1-9][0-9]{0,17}", node.text):
+        if type(node) is not Scalar or not self.fits(node):
             return reader.wrong_type(node, path, self.expected)
-        number = int(node.text)
+        number = int(node.text, 10 if _INTEGER.match(node.text) else 8)
         if (self.least is not None and number < self.least) or (self.most is not None and number > self.most):
             bound = (
                 f"at least {self.least}" if self.least is not None and number < self.least else f"at most {self.most}"
             )
             return reader.fault("R104", node, f"`{path}` must be {bound}, not `{number}`")
         return number
+
+    def fits(self, node: Scalar) -> bool:
+        text = node.text
+        return not node.style and bool(_INTEGER.match(text) or (self.octal and _OCTAL.match(text)))
 
 
 class NumberCheck(IntegerCheck):
@@ -177,9 +195,16 @@ class NumberCheck(IntegerCheck):
     expected = "a number"
 
     def read(self, reader: Reader, node: Node, path: str, at: Node) -> Any:
-        if type(node) is Scalar and not node.style and re.fullmatch(r"-?[0-9]+\.[0-9]+", node.text):
+        if type(node) is Scalar and _is_float(node):
             return float(node.text)
         return super().read(reader, node, path, at)
+
+    def fits(self, node: Scalar) -> bool:
+        return _is_float(node) or super().fits(node)
+
+
+def _is_float(node: Scalar) -> bool:
+    return not node.style and bool(_FLOAT.match(node.text)) and scalar.sigs(node.text).kind == "float"
 
 
 class BooleanCheck(Check):
@@ -188,9 +213,12 @@ class BooleanCheck(Check):
     expected = "`true` or `false`"
 
     def read(self, reader: Reader, node: Node, path: str, at: Node) -> Any:  # noqa: ARG002
-        if type(node) is not Scalar or node.style or node.text not in _BOOLEANS:
+        if type(node) is not Scalar or not self.fits(node):
             return reader.wrong_type(node, path, self.expected)
         return _BOOLEANS[node.text]
+
+    def fits(self, node: Scalar) -> bool:
+        return not node.style and node.text in _BOOLEANS
 
 
 _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
@@ -200,6 +228,7 @@ class ListCheck(Check):
     """A list; the value is the list of what its items became."""
 
     expected = "a list"
+    kind = Sequence
 
     def __init__(self, item: Check, most: int | None = None) -> None:
         self.item = item
@@ -219,6 +248,7 @@ class MapCheck(Check):
     """A mapping of free keys; the value is a dict."""
 
     expected = "a mapping"
+    kind = Mapping
 
     def __init__(self, value: Check) -> None:
         self.value = value
@@ -248,6 +278,7 @@ class FreeCheck(Check):
     """A mapping carried as its node."""
 
     expected = "a mapping"
+    kind = Mapping
 
     def read(self, reader: Reader, node: Node, path: str, at: Node) -> Any:  # noqa: ARG002
         return node if type(node) is Mapping else reader.wrong_type(node, path, self.expected)
@@ -257,6 +288,7 @@ class ObjectCheck(Check):
     """A mapping of known fields; the value is a Record."""
 
     expected = "a mapping"
+    kind = Mapping
 
     def __init__(self) -> None:
         self.fields: dict[str, tuple[str, Check]] = {}
@@ -322,24 +354,26 @@ class ObjectCheck(Check):
 
 
 class UnionCheck(Check):
-    """One of several forms, told apart by being a scalar, a list or a mapping."""
+    """One of several forms, told apart by being a scalar, a list or a mapping, and scalars by how they are spelled."""
 
     def __init__(self, options: list[Check]) -> None:
         self.options = options
         self.expected = " or ".join(option.expected for option in options)
 
     def read(self, reader: Reader, node: Node, path: str, at: Node) -> Any:
-        kind = type(node)
-        for option in self.options:
-            wanted: type
-            if isinstance(option, ListCheck):
-                wanted = Sequence
-            elif isinstance(option, MapCheck | ObjectCheck | FreeCheck):
-                wanted = Mapping
-            else:
-                wanted = Scalar
-            if kind is wanted and not (kind is Scalar and node.is_null):  # type: ignore[union-attr]
-                return option.read(reader, node, path, at)
+        options = [option for option in self.options if type(node) is option.kind]
+        if not options or (type(node) is Scalar and node.is_null):
+            return reader.wrong_type(node, path, self.expected)
+        if type(node) is Scalar and len(options) > 1:
+            options = [option for option in options if option.fits(node)]
+            if not options:
+                return self._unlike(reader, node, path)
+        return options[0].read(reader, node, path, at)
+
+    def _unlike(self, reader: Reader, node: Scalar, path: str) -> _Invalid:
+        text = next((option for option in self.options if isinstance(option, TextCheck)), None)
+        if text is not None:
+            return text.ambiguous(reader, node, path, self.expected)
         return reader.wrong_type(node, path, self.expected)
 
 
