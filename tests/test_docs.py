@@ -199,3 +199,22 @@ def test_a_block_that_asks_for_nothing_real_is_refused() -> None:
     for what in ("wishes", "fields Wish", "output apps/x/helmrelease.yaml"):
         with pytest.raises(docs.DocsError):
             docs.refresh(f"<!-- render.docs {what} -->\n<!-- end -->\n")
+
+
+def test_output_page_names_the_limit_of_one_kustomization() -> None:
+    from render.plan.cluster import MANY_SERVICES
+
+    assert f"up to about {MANY_SERVICES} services" in text_of("docs/output.md")
+
+
+@pytest.mark.parametrize("flux", ["2.7", "2.8.5", "2.8.6", "2.9"])
+def test_images_page_tells_which_flux_rewrites_hooks(flux: str) -> None:
+    from render.flux.versions import FluxVersion, hooks
+
+    rows = {"2.7": "up to 2.7", "2.8.5": "2.8.0 to 2.8.5", "2.8.6": "2.8.6 and later 2.8", "2.9": "2.9"}
+    told = {
+        "nohooks": "keep their images",
+        "combined": "are rewritten, in one pass with the rest",
+        "separate-available": "`postRenderStrategy` decides",
+    }
+    assert f"| {rows[flux]} | {told[hooks(FluxVersion.parse(flux))]} |" in text_of("docs/images.md")
