@@ -1,62 +1,36 @@
 """A template's name and planned values in, the text of one YAML document out.
 
-A template shows the shape of one object, line by line: a literal `key:` or `key: word`, `key: {{ value }}`, or
-`{{ mapping }}` alone, whose entries go there. Every value passes the emitter at the indentation of its line, and a key
-whose value is None is left out with its line. Other uses of `{{ }}` are refused, so a template cannot make broken YAML.
+Templates are Jinja2 and show the shape of one object line by line: a literal `key:` or `key: word`, `key: {{ value }}`,
+`{{ mapping }}` alone, whose entries go there, or a statement. Every value passes the emitter at the indentation of its
+line, and a key whose value is None is left out with its line. Other uses of `{{ }}` are refused, so a template cannot
+make broken YAML.
+
+A template without statements, whose values are plain names, needs no Jinja2 to run: its lines are carried out directly,
+with the same result, and a start costs no import and no compilation. The shipped templates are all of that kind.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-from jinja2 import (
-    Environment,
-    FileSystemLoader,
-    StrictUndefined,
-    Template,
-    TemplateError,
-    TemplateSyntaxError,
-    Undefined,
-)
-from jinja2.ext import Extension
+from typing import TYPE_CHECKING, Any
 
 from render.diagnostics import Diagnostic, Location, RenderError
-from render.yaml.emit import Emitter, Value, derives_wide
+from render.yaml.emit import Emitter, derives_wide
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 _ENTRY = re.compile(r"( *)([A-Za-z][A-Za-z0-9./-]*): \{\{ ([^{}]+) \}\}")
 _ALONE = re.compile(r"( *)\{\{ ([^{}]+) \}\}")
 _LITERAL = re.compile(r" *(?:- )?[A-Za-z][A-Za-z0-9./-]*:(?: [A-Za-z][A-Za-z0-9./-]*)?")
 _STATEMENT = re.compile(r"\s*\{%.*%\}\s*|\s*\{#.*#\}\s*")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_RULE = "a line must be `key:`, `key: word`, `key: {{ value }}`, `{{ mapping }}` or a statement"
 
-
-class _Lines(Extension):
-    """Turns each line into calls of the emitter; the line numbers of errors stay those of the file."""
-
-    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
-        out = []
-        for number, line in enumerate(source.removesuffix("\n").split("\n"), 1):
-            entry, alone = _ENTRY.fullmatch(line), _ALONE.fullmatch(line)
-            if entry:
-                out.append(f'{{{{ _entry("{entry[1]}", "{entry[2]}", {entry[3]})\n}}}}')
-            elif alone:
-                out.append(f'{{{{ _fields("{alone[1]}", {alone[2]})\n}}}}')
-            elif _LITERAL.fullmatch(line) or _STATEMENT.fullmatch(line):
-                out.append(line + "\n")
-            else:
-                raise TemplateSyntaxError(
-                    "a line must be `key:`, `key: word`, `key: {{ value }}`, `{{ mapping }}` or a statement",
-                    number,
-                    name,
-                    filename,
-                )
-        return "".join(out)
-
-
-class _Strict(StrictUndefined):
-    """An undefined name is an error wherever it is used."""
+Run = Callable[[dict[str, Any], Emitter], str]
 
 
 def shipped_folder() -> Path:
@@ -65,67 +39,159 @@ def shipped_folder() -> Path:
     return inside if inside.is_dir() else Path(__file__).parent.parent / "templates"
 
 
-@cache
-def environment(folder: Path | None = None) -> Environment:
-    """Return the environment of a folder of templates (the shipped ones without one), each compiled once."""
-    if folder is None:
-        folder = shipped_folder()
-    # The output is YAML, which the emitter quotes; HTML escaping has no place in it.
-    return Environment(
-        loader=FileSystemLoader(folder),
-        extensions=[_Lines],
-        undefined=_Strict,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701
-    )
-
-
-@cache
-def _template(name: str, folder: Path | None) -> Template:
-    return environment(folder).get_template(f"{name}.yaml.j2")
-
-
 def render(name: str, values: dict[str, Any], folder: Path | None = None) -> str:
     """Return the text of a document; raises RenderError for a fault of the template."""
     try:
-        template = _template(name, folder)
-        text = _render(template, values, Emitter())
-        if derives_wide(text):
-            return _render(template, values, Emitter(wide=True))
-    except (TemplateError, TypeError) as error:
-        raise RenderError(_fault(error, name)) from error
+        run = load(name, folder)
+        text = run(values, Emitter())
+        if "- " in text and derives_wide(text):
+            return run(values, Emitter(wide=True))
+    except TemplateFaultError as fault:
+        raise RenderError(_diagnostic(fault, name)) from fault
     return text
 
 
-def _render(template: Template, values: dict[str, Any], emitter: Emitter) -> str:
-    def entry(indent: str, key: str, value: Value) -> str:
-        if isinstance(value, Undefined):
-            value._fail_with_undefined_error()
-        return emitter.entry(indent, key, value)
+class TemplateFaultError(Exception):
+    """What is wrong in a template."""
 
-    def fields(indent: str, value: Value) -> str:
-        if isinstance(value, Undefined):
-            value._fail_with_undefined_error()
-        return emitter.fields(indent, value)
-
-    return template.render(values, _entry=entry, _fields=fields)
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.line = line
 
 
-def _fault(error: Exception, name: str) -> Diagnostic:
-    """Return the diagnostic of a template's fault, at the line of the template."""
-    line = error.lineno if isinstance(error, TemplateSyntaxError) else 0
+@cache
+def load(name: str, folder: Path | None = None) -> Run:
+    """Return what renders a template: each is read and compiled once."""
+    path = (folder or shipped_folder()) / f"{name}.yaml.j2"
+    try:
+        lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    except FileNotFoundError:
+        raise TemplateFaultError("there is no such template", 0) from None
+    steps = _flat(lines)
+    return _FlatTemplate(steps) if steps is not None else JinjaTemplate(lines, path)
+
+
+Step = tuple[str, str, str]
+"""Of a flat template: indentation, key (empty for a mapping alone) and name; a literal line has only the first."""
+
+
+def _flat(lines: list[str]) -> list[Step] | None:
+    """Return the steps of a template without statements and expressions; None for any other."""
+    steps: list[Step] = []
+    for line in lines:
+        entry, alone = _ENTRY.fullmatch(line), _ALONE.fullmatch(line)
+        if entry and _NAME.fullmatch(entry[3]):
+            steps.append((entry[1], entry[2], entry[3]))
+        elif alone and _NAME.fullmatch(alone[2]):
+            steps.append((alone[1], "", alone[2]))
+        elif _LITERAL.fullmatch(line):
+            if steps and not steps[-1][2]:
+                line = steps.pop()[0] + line  # noqa: PLW2901 - literal lines in a row are one step
+            steps.append((line + "\n", "", ""))
+        else:
+            return None
+    return steps
+
+
+class _FlatTemplate:
+    """Carries out the steps of a flat template."""
+
+    def __init__(self, steps: list[Step]) -> None:
+        self.steps = steps
+
+    def __call__(self, values: dict[str, Any], emitter: Emitter) -> str:
+        out: list[str] = []
+        for indent, key, name in self.steps:
+            if not name:
+                out.append(indent)
+                continue
+            try:
+                value = values[name]
+            except KeyError:
+                raise TemplateFaultError(f"`{name}` is undefined", 0) from None
+            if value is not None:
+                out.append(_emit(emitter, indent, key, value, name))
+        return "".join(out)
+
+
+def _emit(emitter: Emitter, indent: str, key: str, value: Any, name: str) -> str:
+    try:
+        return emitter.entry(indent, key, value) if key else emitter.fields(indent, value)
+    except TypeError as error:
+        raise TemplateFaultError(f"`{name}` cannot be written: {error}", 0) from error
+
+
+class JinjaTemplate:
+    """Runs a template through Jinja2."""
+
+    def __init__(self, lines: list[str], path: Path) -> None:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateSyntaxError
+
+        # The output is YAML, which the emitter quotes; HTML escaping has no place in it.
+        environment = Environment(
+            loader=FileSystemLoader(path.parent),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+            autoescape=False,  # noqa: S701
+        )
+        try:
+            self.template: Template = environment.from_string(_calls(lines))
+        except TemplateSyntaxError as error:
+            raise TemplateFaultError(_sentence(error), error.lineno) from error
+
+    def __call__(self, values: dict[str, Any], emitter: Emitter) -> str:
+        """Return the text of a document."""
+        from jinja2 import TemplateError, Undefined
+
+        def emit(indent: str, key: str, value: Any) -> str:
+            if isinstance(value, Undefined):
+                value._fail_with_undefined_error()
+            return "" if value is None else _emit(emitter, indent, key, value, key or "mapping")
+
+        try:
+            return self.template.render(values, _emit=emit)
+        except (TemplateError, TemplateFaultError) as error:
+            raise TemplateFaultError(_sentence(error), _line(error)) from error
+
+
+def _calls(lines: list[str]) -> str:
+    """Turn each line with a value into a call of the emitter; the line numbers stay those of the file."""
+    out = []
+    for number, line in enumerate(lines, 1):
+        entry, alone = _ENTRY.fullmatch(line), _ALONE.fullmatch(line)
+        if entry:
+            out.append(f'{{{{ _emit("{entry[1]}", "{entry[2]}", {entry[3]})\n}}}}')
+        elif alone:
+            out.append(f'{{{{ _emit("{alone[1]}", "", {alone[2]})\n}}}}')
+        elif _LITERAL.fullmatch(line) or _STATEMENT.fullmatch(line):
+            out.append(line + "\n")
+        else:
+            raise TemplateFaultError(_RULE, number)
+    return "".join(out)
+
+
+def _line(error: BaseException) -> int:
+    """Return the line of the template in which an error was raised."""
+    line = 0
     trace = error.__traceback__
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename.endswith(".j2"):
+        if trace.tb_frame.f_code.co_filename == "<template>":
             line = trace.tb_lineno
         trace = trace.tb_next
-    message = str(error).split("\n", 1)[0].replace("'", "`").rstrip(".")
+    return line
+
+
+def _sentence(error: Exception) -> str:
+    return str(error).split("\n", 1)[0].replace("'", "`").rstrip(".")
+
+
+def _diagnostic(fault: TemplateFaultError, name: str) -> Diagnostic:
     return Diagnostic(
-        Location(f"templates/{name}.yaml.j2", line),
+        Location(f"templates/{name}.yaml.j2", fault.line),
         "R301",
-        message,
+        str(fault),
         cause="the template does not fit what the plan gives it",
         hint="use one of the names that other lines of the template use, or correct the line",
     )

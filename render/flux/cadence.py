@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ def format_duration(seconds: int) -> str:
     return "".join(f"{number}{unit}" for number, unit in parts if number) or "0s"
 
 
+@lru_cache(maxsize=1024)
 def cadence(text: str) -> str:
     """Return the Flux duration that a cadence stands for.
 

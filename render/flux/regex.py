@@ -6,6 +6,7 @@ RE2 does the matching; what Go's own parser takes differently is settled before 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -126,6 +127,7 @@ def quote(text: str) -> str:
     return re.sub(r"[\\.+*?()|\[\]{}^$]", r"\\\g<0>", text)
 
 
+@lru_cache(maxsize=2048)
 def _compile(text: str) -> Any:
     import re2  # type: ignore[import-untyped]  # it loads slowly, and few commands need it
 
@@ -177,6 +179,7 @@ def _go_error(pattern: str, fault: str) -> PatternError:
     return PatternError(pattern, _GO_TEXTS.get(kind, kind), piece, max(pattern.find(piece), 0))
 
 
+@lru_cache(maxsize=2048)
 def _group_names(text: str) -> dict[str, tuple[int, ...]]:
     """Return the numbers of the named groups, and refuse on the way what RE2 takes and Go does not."""
     names: dict[str, tuple[int, ...]] = {}

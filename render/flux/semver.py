@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from render.flux.semver_version import (
@@ -165,6 +166,7 @@ class Constraint:
         self._groups = [_group(group) for group in comparators]
 
     @classmethod
+    @lru_cache(maxsize=1024)
     def parse(cls, text: str) -> Constraint:
         """Read a range; raise RangeError where the library refuses it."""
         rewritten = _rewrite_hyphens(text)

@@ -75,6 +75,8 @@ class Reader:
     def wrong_type(self, node: Node, path: str, expected: str) -> _Invalid:
         """Report a value of another type."""
         name = f"`{path}`" if path else "the document"
+        if type(node) is Scalar and node.style == "?":
+            return INVALID
         if type(node) is Scalar:
             if node.is_null:
                 return self.fault("R103", node, f"{name} must be {expected}, not empty", hint=_or_drop(path))
@@ -121,7 +123,7 @@ class TextCheck(Check):
         self.most: int | None = schema.get("maxLength")
 
     def read(self, reader: Reader, node: Node, path: str, at: Node) -> Any:  # noqa: ARG002
-        if type(node) is not Scalar or node.is_null:
+        if type(node) is not Scalar or node.is_null or node.style == "?":
             return reader.wrong_type(node, path, self.expected)
         text = node.text
         if not self.fits(node):

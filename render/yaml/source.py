@@ -8,6 +8,7 @@ node, so identity tells which places mean the same thing; merge keys are expande
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, final
 
 from yaml._yaml import CParser
@@ -32,10 +33,12 @@ MAX_BYTES = 1 << 20
 MAX_DEPTH = 100
 MAX_KEY = 128
 MAX_NODES = 100_000
-"""Nodes of one file after its aliases are expanded; a real HelmRelease has fewer than a thousand."""
+"""Values that the aliases of a file may unfold into, a long text counting for several; real files have a thousand."""
 
 _BREAKS = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 _SIMPLE_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*\Z")
+_MISSING = "?"
+"""Style of the scalar that stands for an alias without its anchor: reported once, and not again for its value."""
 _CORE = "tag:yaml.org,2002:"
 
 
@@ -67,13 +70,16 @@ class Scalar:
 class Mapping:
     """A mapping: its entries in order, keys as scalars; unique by what either reader makes of them."""
 
-    __slots__ = ("_index", "column", "entries", "line", "weight")
+    __slots__ = ("_index", "column", "depth", "entries", "key_node", "line", "weight")
 
     def __init__(self, entries: list[tuple[Scalar, Node]], line: int = 0, column: int = 0) -> None:
         self.entries = entries
         self.line = line
         self.column = column
         self.weight = 1
+        self.depth = 1
+        self.key_node: Scalar | None = None
+        """The key it was first the value of: where a fault of the whole mapping is shown."""
         self._index: dict[str, int] | None = None
 
     def _position(self, key: str) -> int | None:
@@ -101,13 +107,15 @@ class Mapping:
 class Sequence:
     """A sequence and its items."""
 
-    __slots__ = ("column", "items", "line", "weight")
+    __slots__ = ("column", "depth", "items", "key_node", "line", "weight")
 
     def __init__(self, items: list[Node], line: int = 0, column: int = 0) -> None:
         self.items = items
         self.line = line
         self.column = column
         self.weight = 1
+        self.depth = 1
+        self.key_node: Scalar | None = None
 
 
 Node = Scalar | Mapping | Sequence
@@ -144,6 +152,8 @@ class Source:
 
     def place(self, node: Node | None) -> Location:
         """Return the location of `node`; of the file as a whole for None or a node that was not read from it."""
+        if node is not None and type(node) is not Scalar and node.key_node is not None:
+            node = node.key_node
         if node is None or not node.line:
             return Location(self.path)
         return Location(self.path, node.line, node.column, node.length if type(node) is Scalar else 1)
@@ -236,6 +246,7 @@ class _Composer:
         self.faults: list[Diagnostic] = []
         self.anchors: dict[str, Node] = {}
         self.open_anchors: dict[int, str] = {}
+        self.unfolded = 0
 
     def run(self) -> tuple[list[Document], list[Diagnostic]]:
         documents: list[Document] = []
@@ -250,8 +261,10 @@ class _Composer:
                 "R005",
                 error.node,
                 error.problem,
-                cause="a small file of aliases can unfold into gigabytes, or into a tree no reader accepts",
-                hint="write the values out, or split the service",
+                cause="readers give up on deeper trees"
+                if error.deep
+                else "a small file of aliases can unfold into gigabytes",
+                hint="flatten the value" if error.deep else "write the values out, or split the service",
             )
             return [], [*self.faults, fault]
         return documents, self.faults
@@ -260,7 +273,6 @@ class _Composer:
         next_event = CParser(self.source.text).get_event
         stack: list[Mapping | Sequence] = []
         keys: list[Scalar | None] = []
-        total = 0
         root: Node | None = None
         while True:
             event: Any = next_event()
@@ -282,7 +294,7 @@ class _Composer:
                 stack.append(made)
                 keys.append(None)
                 if len(stack) > MAX_DEPTH:
-                    raise _TooLargeError(made, f"nested more than {MAX_DEPTH} levels deep")
+                    raise _TooLargeError(made, f"nested more than {MAX_DEPTH} levels deep", deep=True)
                 continue
             elif kind is MappingEndEvent or kind is SequenceEndEvent:
                 node = stack.pop()
@@ -293,10 +305,9 @@ class _Composer:
                     self.open_anchors.pop(id(node), None)
             elif kind is AliasEvent:
                 node = self._alias(event)
-                if type(node) is not Scalar:
-                    total += node.weight
-                    if total > MAX_NODES:
-                        raise _TooLargeError(node, f"aliases unfold into more than {MAX_NODES} values")
+                self._count(node)
+                if type(node) is not Scalar and len(stack) + node.depth > MAX_DEPTH:
+                    raise _TooLargeError(node, f"aliases nest more than {MAX_DEPTH} levels deep", deep=True)
             elif kind is DocumentStartEvent:
                 self.anchors = {}
                 root = None
@@ -313,18 +324,23 @@ class _Composer:
                 root = node
                 continue
             parent = stack[-1]
-            weight = 1 if type(node) is Scalar else node.weight
+            key = keys[-1]
             if type(parent) is Sequence:
                 parent.items.append(node)
-                parent.weight += weight
-                continue
-            key = keys[-1]
-            if key is None:
+            elif key is None:
                 keys[-1] = self._key(node)
+                continue
             else:
                 parent.entries.append((key, node))
-                parent.weight += weight
                 keys[-1] = None
+            if type(node) is Scalar:
+                parent.weight += 1 + (len(node.text) >> 4)
+                continue
+            parent.weight += node.weight
+            if node.depth >= parent.depth:
+                parent.depth = node.depth + 1
+            if node.key_node is None:
+                node.key_node = key
 
     def _scalar(self, event: Any) -> Scalar:
         start = event.start_mark
@@ -366,9 +382,15 @@ class _Composer:
             )
         )
 
+    def _count(self, node: Node) -> None:
+        """Add a value that is repeated by an alias or a merge key."""
+        self.unfolded += 1 + (len(node.text) >> 4) if type(node) is Scalar else node.weight
+        if self.unfolded > MAX_NODES:
+            raise _TooLargeError(node, f"aliases unfold into more than {MAX_NODES:,} values")
+
     def _alias(self, event: Any) -> Node:
         mark = event.start_mark
-        place = Scalar("", "", mark.line + 1, mark.column + 1, event.end_mark.column - mark.column)
+        place = Scalar("", _MISSING, mark.line + 1, mark.column + 1, event.end_mark.column - mark.column)
         node = self.anchors.get(event.anchor)
         if node is None:
             self.faults.append(
@@ -422,7 +444,7 @@ class _Composer:
         """Refuse duplicate keys and unfold merge keys, which never count as duplicates."""
         entries = node.entries
         texts = {key.text for key, _ in entries}
-        unusual = any(not key.style and not _SIMPLE_KEY.match(key.text) for key, _ in entries)
+        unusual = any(not key.style and not _is_usual(key.text) for key, _ in entries)
         if len(texts) == len(entries) and not unusual:
             return
         seen: dict[tuple[str, str], Scalar] = {}
@@ -443,10 +465,10 @@ class _Composer:
             for name in names:
                 seen[name] = key
             kept.append((key, value))
-        node.entries = self._merge(node, kept, texts) if merges else kept
+        node.entries = self._merge(node, kept, set(seen)) if merges else kept
 
     def _key_names(self, key: Scalar) -> tuple[tuple[str, str], ...]:
-        if key.style:
+        if key.style or _is_usual(key.text):
             return (("kyaml", key.text), ("sigs", key.text))
         kyaml, sigs = scalar.kyaml_key(key.text), scalar.sigs_key(key.text)
         if kyaml is None or sigs is None:
@@ -476,16 +498,18 @@ class _Composer:
         )
 
     def _merge(
-        self, node: Mapping, entries: list[tuple[Scalar, Node]], explicit: set[str]
+        self, node: Mapping, entries: list[tuple[Scalar, Node]], taken: set[tuple[str, str]]
     ) -> list[tuple[Scalar, Node]]:
+        """Return the entries with those of merged mappings in place; `taken` are the keys that are there already."""
         merged: list[tuple[Scalar, Node]] = []
-        taken = set(explicit)
         for key, value in entries:
             if key.text != "<<" or key.style:
                 merged.append((key, value))
                 continue
             sources = value.items if type(value) is Sequence else [value]
             for source in sources:
+                if type(source) is Scalar and source.style == _MISSING:
+                    continue
                 if type(source) is not Mapping:
                     self.faults.append(
                         self.source.fault(
@@ -498,18 +522,21 @@ class _Composer:
                     )
                     break
                 for inner_key, inner in source.entries:
-                    if inner_key.text not in taken:
-                        taken.add(inner_key.text)
+                    names = self._key_names(inner_key)
+                    if taken.isdisjoint(names):
+                        taken.update(names)
                         merged.append((inner_key, inner))
+                        self._count(inner)
                         node.weight += 1 if type(inner) is Scalar else inner.weight
         return merged
 
 
 class _TooLargeError(Exception):
-    def __init__(self, node: Node, problem: str) -> None:
+    def __init__(self, node: Node, problem: str, *, deep: bool = False) -> None:
         super().__init__(problem)
         self.node = node
         self.problem = problem
+        self.deep = deep
 
 
 def _closest_anchor(name: str, anchors: dict[str, Node]) -> str:
@@ -519,26 +546,56 @@ def _closest_anchor(name: str, anchors: dict[str, Node]) -> str:
     return f"use `*{close[0]}`" if close else "define the anchor first, or write the value out"
 
 
-_SYNTAX_HINTS = (
-    ("cannot start any token", "quote the value if it begins with a special character; indent with spaces, not tabs"),
-    ("mapping values are not allowed", "quote the value if it holds `: `, or check the indentation"),
-    ("could not find expected ':'", "put `: ` after the key, or check the indentation"),
-    ("did not find expected key", "check the indentation of this line against the lines above"),
-    ("did not find expected '-' indicator", "check the indentation of this line against the list above"),
-    ("found unexpected end of stream", "close the quote or bracket that was opened"),
-    ("found unknown escape character", "double the backslash, or use single quotes"),
+@lru_cache(maxsize=4096)
+def _is_usual(key: str) -> bool:
+    """Whether a plain key is the string it spells to every reader."""
+    return bool(_SIMPLE_KEY.match(key)) and scalar.is_plain_string(key) and not scalar.keys_differ(key)
+
+
+_SYNTAX = (
+    ("cannot start any token", "a character that begins no value", "quote the value; indent with spaces, not tabs"),
+    (
+        "mapping values are not allowed",
+        "a `:` where no key can be",
+        "quote a value that holds `: `, or indent it right",
+    ),
+    ("could not find expected ':'", "a key without `:`", "put `: ` after the key, or correct the indentation"),
+    ("did not find expected key", "a missing key, or a wrong indentation", "align the line with the keys above"),
+    ("did not find expected '-' indicator", "a missing `-`, or a wrong indentation", "align it with the list above"),
+    ("unexpected end of stream", "a quote that is never closed", "close the quote"),
+    ("did not find expected ',' or ']'", "a bracket that is not closed", "close it, or put commas between the items"),
+    ("did not find expected ',' or '}'", "a brace that is not closed", "close it, or put commas between the entries"),
+    ("unknown escape character", "an escape that YAML does not have", "double the backslash, or use single quotes"),
+    ("did not find expected node content", "a missing value", "write the value, or remove the comma"),
+    ("did not find expected <document start>", "text after the end of the document", "separate documents by `---`"),
+    ("found undefined tag handle", "a tag that is not declared", "quote the value if it begins with `!`"),
 )
+"""libyaml's words for a fault, what they mean, and what to do."""
 
 
 def _syntax_fault(source: Source, error: MarkedYAMLError) -> Diagnostic:
+    problem = str(error.problem or error.context or "")
     mark = error.problem_mark or error.context_mark
-    place = Scalar("", "", mark.line + 1, mark.column + 1) if mark else None
-    problem = str(error.problem or error.context or "it ends too early")
-    hint = next((hint for part, hint in _SYNTAX_HINTS if part in problem), "correct the syntax")
+    if "unexpected end of stream" in problem and error.context_mark is not None:
+        mark = error.context_mark
+    place = _clamped(source, mark.line + 1, mark.column + 1) if mark is not None else None
+    known = ((told, hint) for part, told, hint in _SYNTAX if part in problem)
+    told, hint = next(known, (problem, "correct the syntax"))
     cause = "no YAML reader takes the file"
-    if error.context_mark is not None and error.context and mark is not error.context_mark:
-        cause = f"{error.context}, which began on line {error.context_mark.line + 1}"
-    return source.fault("R003", place, f"not valid YAML: {problem}", cause=cause, hint=hint)
+    begun = error.context_mark
+    if begun is not None and mark is not None and begun.line != mark.line and begun is not mark:
+        cause = f"what it belongs to begins on line {begun.line + 1}"
+    return source.fault("R003", place, f"not valid YAML: {told}", cause=cause, hint=hint)
+
+
+def _clamped(source: Source, line: int, column: int) -> Scalar:
+    """Return a place inside the file: a fault at its end lies behind the last character."""
+    lines = _BREAKS.split(source.text)
+    while len(lines) > 1 and not lines[-1]:
+        lines.pop()
+    if line > len(lines):
+        line, column = len(lines), len(lines[-1]) + 1
+    return Scalar("", "", line, column)
 
 
 def _character_fault(source: Source) -> Diagnostic:
