@@ -415,3 +415,15 @@ def test_unknown_chart_source_suggests_the_closest(tmp_path: Path) -> None:
     (fault,) = made(tmp_path, service("repository: bsae, name: a, version: '1'"), platform=charts(HTTP)).diagnostics
 
     assert fault.hint == "use `base`"
+
+
+@pytest.mark.xfail(strict=True, reason="a version of a Helm repository may have any number of parts, or a digest")
+@pytest.mark.parametrize("version", ["1", "1.2", "1.X", "latest", f"1.2.3@{DIGEST}"])
+def test_version_that_flux_would_take_for_a_range_is_refused(tmp_path: Path, version: str) -> None:
+    assert made(tmp_path, service(f"url: 'https://a.example', name: web, version: '{version}'")).failed
+
+
+@pytest.mark.xfail(strict=True, reason="the digest of a chart is carried unread")
+@pytest.mark.parametrize("digest", ["sha256:abc", "abc", "md5:" + "0" * 32])
+def test_digest_of_a_chart_is_checked(tmp_path: Path, digest: str) -> None:
+    assert made(tmp_path, service(f"url: 'oci://a.example/web', version: '1.2.3@{digest}'")).failed
