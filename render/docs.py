@@ -12,7 +12,7 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -101,7 +101,7 @@ def project(above: str, back: int = 1) -> Project:
     return Project(path or f"catalog/{name[1]}.yaml" if name else str(path), text, platform)
 
 
-def rendered(made: Project) -> dict[str, str]:
+def rendered(made: Project) -> Mapping[str, str]:
     """Return the files of a project; raise DocsError if there is anything to complain of but warnings."""
     from render.build import build
     from render.report import render_report

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _CREDENTIAL = re.compile(
-    r"""(?ix) (["']?[\w.-]*
+    r"""(?ix) (?<![\w.-]) (["']?[\w.-]*
     (?:passw(?:or)?d|passphrase|token|secret[_-]?key|api[_-]?key|private[_-]?key|credentials?)["']?
     \s*:\s*) (?![|>&*{\[]|$) (?!["']?\s*$) .+ """
 )

@@ -31,6 +31,9 @@ class Flux(Model):
     cross_namespace_refs: bool = Field(
         True, description="`false`: the controllers run with `--no-cross-namespace-refs`."
     )
+    decryption: Free | None = Field(
+        None, description="Kustomization `decryption` of the tree, for SOPS files: `{provider: sops, secretRef: …}`."
+    )
     kustomizations: Literal["all", "namespace", "service"] = Field(
         "all", description="Flux Kustomizations: one for all services, one a namespace, or one a service."
     )

@@ -16,6 +16,8 @@ MANY_SERVICES = 150
 """From here on one Flux Kustomization for all services is worth a warning: kustomize is quadratic in folders."""
 HELM_TIMEOUT = 5 * 60
 """Seconds that helm-controller gives an operation without `timeout`."""
+CONFIGS_RETRY = "2m"
+"""How soon `configs` are tried again while a chart is still installing their kinds."""
 DEFAULT_BRANCH = "main"
 VARIABLE_SOURCES = (
     {"kind": "ConfigMap", "name": "cluster-settings", "optional": True},
@@ -43,6 +45,8 @@ class Rendered:
     depends_on: tuple[str, ...]
     timeout: int
     """Seconds that one of its Helm operations may take."""
+    marks_configs: bool = False
+    """Whether an object in `configs/` holds a setter marker."""
 
 
 @dataclass(slots=True)
@@ -107,16 +111,17 @@ def plan_cluster(
     if configs:
         made.add("configs/kustomization.yaml", catalog, [kustomization(configs)])
     if context.automation:
-        _plan_automation(context, made)
+        _plan_automation(context, made, services)
     _plan_flux(context, made, services, base)
     return made
 
 
-def _plan_automation(context: Context, made: ClusterFiles) -> None:
+def _plan_automation(context: Context, made: ClusterFiles, services: list[Rendered]) -> None:
     settings = context.platform.image_automation
     platform = context.platform
     resources = []
-    if settings.enabled:
+    # The bot's run fails when its path does not exist, so it is left out of a tree without services.
+    if settings.enabled and services:
         source = platform.flux.source
         foreign = source.namespace not in (None, context.flux_namespace)
         branch = settings.branch or DEFAULT_BRANCH
@@ -136,7 +141,7 @@ def _plan_automation(context: Context, made: ClusterFiles) -> None:
             "signingKey": settings.signing_key,
             "pushBranch": settings.push_branch or branch,
             "policySelector": settings.policy_selector,
-            "path": path_below(platform.root, "apps"),
+            "path": path_below(platform.root, "" if any(one.marks_configs for one in services) else "apps"),
         }
         resources.append("image-update-automation.yaml")
         made.add(
@@ -152,7 +157,8 @@ def _plan_automation(context: Context, made: ClusterFiles) -> None:
 
 def path_below(root: str, folder: str) -> str:
     """Return a folder of the tree as a Flux path: relative to the repository's top, with `./`."""
-    return f"./{folder}" if root in (".", "") else f"./{root.strip('/')}/{folder}"
+    parts = [part for part in (*root.split("/"), folder) if part not in ("", ".")]
+    return "/".join((".", *parts)) if parts else "./"
 
 
 def _plan_flux(context: Context, made: ClusterFiles, services: list[Rendered], base: list[str]) -> None:
@@ -168,7 +174,7 @@ def _plan_flux(context: Context, made: ClusterFiles, services: list[Rendered], b
     post_build = {"substituteFrom": [dict(entry) for entry in VARIABLE_SOURCES]} if variables else None
     documents: list[Document] = []
 
-    def add(name: str, path: str, depends_on: list[str]) -> None:
+    def add(name: str, path: str, depends_on: list[str], *, wait: bool = True, retry: str | None = None) -> None:
         values = {
             "name": name,
             "namespace": context.flux_namespace,
@@ -177,8 +183,10 @@ def _plan_flux(context: Context, made: ClusterFiles, services: list[Rendered], b
             "dependsOn": [{"name": other} for other in depends_on] or None,
             "sourceRef": source_ref,
             "path": path_below(platform.root, path),
+            "retryInterval": retry,
             "prune": True,
-            "wait": True,
+            "wait": wait,
+            "decryption": platform.flux.decryption,
             "postBuild": post_build,
         }
         documents.append(("fluxkustomization", values))
@@ -186,11 +194,13 @@ def _plan_flux(context: Context, made: ClusterFiles, services: list[Rendered], b
     apps = [service for service in services if service.has_apps]
     configs = [service for service in services if service.has_configs]
     first = ["apps"] if base and mode != "all" else []
+    # A release may need one of its own custom resources to become ready. Were `apps` to wait for it, `configs`, which
+    # comes after `apps`, would never be applied; so it waits only where no `configs` follow, which try again instead.
     if "apps/kustomization.yaml" in made.files:
-        add("apps", "apps", [])
+        add("apps", "apps", [], wait=mode != "all" or not configs)
     if mode == "all":
         if configs:
-            add("configs", "configs", ["apps"] if apps or base else [])
+            add("configs", "configs", ["apps"] if apps or base else [], retry=CONFIGS_RETRY)
     elif mode == "namespace":
         parts: dict[str, list[str]] = {}
         for service in apps:
@@ -202,17 +212,18 @@ def _plan_flux(context: Context, made: ClusterFiles, services: list[Rendered], b
                 context.file.label,
                 [kustomization(f"../../apps/{name}" for name in names)],
             )
-            add(f"apps-{namespace}", folder, first)
+            add(f"apps-{namespace}", folder, first, wait=not configs)
         if configs:
-            add("configs", "configs", first + [f"apps-{namespace}" for namespace in sorted(parts)])
+            add("configs", "configs", first + [f"apps-{name}" for name in sorted(parts)], retry=CONFIGS_RETRY)
     else:
         rendered = {service.header.name for service in apps}
         for service in apps:
             others = [f"apps-{name}" for name in service.depends_on if name in rendered]
-            add(f"apps-{service.header.name}", f"apps/{service.header.name}", first + others)
+            name = service.header.name
+            add(f"apps-{name}", f"apps/{name}", first + others, wait=not service.has_configs)
         for service in configs:
             before = [f"apps-{service.header.name}"] if service.has_apps else first
-            add(f"configs-{service.header.name}", f"configs/{service.header.name}", before)
+            add(f"configs-{service.header.name}", f"configs/{service.header.name}", before, retry=CONFIGS_RETRY)
     if "platform/image-automation/kustomization.yaml" in made.files:
         add("platform-image-automation", "platform/image-automation", [])
     if documents:

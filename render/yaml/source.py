@@ -418,7 +418,7 @@ class _Composer:
 
     def _key(self, node: Node) -> Scalar:
         if type(node) is Scalar:
-            if (len(node.text) > MAX_KEY // 4 and len(node.text.encode()) > MAX_KEY) or "\n" in node.text:
+            if (len(node.text) > MAX_KEY // 4 and len(node.text.encode()) > MAX_KEY) or _BREAKS.search(node.text):
                 self.faults.append(
                     self.source.fault(
                         "R007",
