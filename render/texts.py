@@ -8,14 +8,22 @@ from typing import IO
 IN_MEMORY = 4 << 20
 """Bytes kept in memory; what comes after lies in a temporary file without a name."""
 
+_LENGTH_BITS = 32
+
 
 class Texts(Mapping[str, str]):
     """A mapping of path to text that can only be added to."""
 
     def __init__(self) -> None:
-        self._held: dict[str, bytes | tuple[int, int]] = {}
+        self._held: dict[str, bytes | int] = {}
+        """The text, or where it lies in the spool: its offset, shifted, and its length."""
         self._size = 0
+        self._end = 0
         self._spool: IO[bytes] | None = None
+
+    def __del__(self) -> None:
+        if self._spool is not None:
+            self._spool.close()
 
     def add(self, path: str, text: str) -> None:
         """Keep the text of a path."""
@@ -28,8 +36,8 @@ class Texts(Mapping[str, str]):
             import tempfile
 
             self._spool = tempfile.TemporaryFile(prefix="render-")  # noqa: SIM115 - it lives as long as this object
-        self._held[path] = (self._spool.tell(), len(data))
-        self._spool.write(data)
+        self._held[path] = self._end << _LENGTH_BITS | len(data)
+        self._end += self._spool.write(data)
 
     def data(self, path: str) -> bytes:
         """Return the text of a path in UTF-8; raises KeyError."""
@@ -37,10 +45,9 @@ class Texts(Mapping[str, str]):
         if isinstance(held, bytes):
             return held
         assert self._spool is not None
-        end = self._spool.tell()
-        self._spool.seek(held[0])
-        data = self._spool.read(held[1])
-        self._spool.seek(end)
+        self._spool.seek(held >> _LENGTH_BITS)
+        data = self._spool.read(held & (1 << _LENGTH_BITS) - 1)
+        self._spool.seek(self._end)
         return data
 
     def __getitem__(self, path: str) -> str:

@@ -127,7 +127,7 @@ def quote(text: str) -> str:
     return re.sub(r"[\\.+*?()|\[\]{}^$]", r"\\\g<0>", text)
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=256)
 def _compile(text: str) -> Any:
     import re2  # type: ignore[import-untyped]  # it loads slowly, and few commands need it
 
@@ -179,7 +179,7 @@ def _go_error(pattern: str, fault: str) -> PatternError:
     return PatternError(pattern, _GO_TEXTS.get(kind, kind), piece, max(pattern.find(piece), 0))
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=256)
 def _group_names(text: str) -> dict[str, tuple[int, ...]]:
     """Return the numbers of the named groups, and refuse on the way what RE2 takes and Go does not."""
     names: dict[str, tuple[int, ...]] = {}

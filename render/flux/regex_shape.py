@@ -31,7 +31,7 @@ class _Group:
         return not self.optional and (self.parent is None or (not self.parent.branches and self.parent.certain))
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=256)
 def anchored(text: str) -> bool:
     """Say whether a pattern has to match a tag from its start to its end."""
     return not _groups(text)[0].branches and _starts(text) and _ends(text)

@@ -60,7 +60,7 @@ def is_literal(text: str) -> bool:
     return "\n" in text and _LITERAL.match(text) is not None and _LITERAL_ENDS.search(text) is None
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=4096)
 def _scalar(text: str, style: str) -> str:
     """Return one line for a source scalar, in its quoting class."""
     if style == "":

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 Value = str | int | float | bool | None
 
-_CACHE = 16_384
+_CACHE = 4096
 
 
 class Resolved(NamedTuple):
