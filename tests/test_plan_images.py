@@ -835,3 +835,35 @@ def test_policy_that_does_not_hold_is_refused(tmp_path: Path, ref: str, update: 
 
 def test_update_without_an_image_is_refused(tmp_path: Path) -> None:
     assert [fault.code for fault in made(tmp_path, f"name: web\nsource:\n{CHART}{MOVING}").diagnostics] == ["R206"]
+
+
+# Digests and pins in places that are easily forgotten
+
+
+@pytest.mark.xfail(strict=True, reason="a pin is written at the path alone")
+def test_pin_reaches_the_places_that_alias_what_is_read(tmp_path: Path) -> None:
+    aliased = "values:\n  image: &image {repository: a/b, tag: '1.0.0'}\n  worker: *image\n"
+
+    assert "1.0.0" not in values(tmp_path, service("{at: image}", "update: {pin: 1.9.9}\n" + aliased))
+
+
+@pytest.mark.xfail(strict=True, reason="a pin without a digest leaves the digest that is read")
+def test_pin_leaves_no_digest_of_another_version(tmp_path: Path) -> None:
+    own = f"values:\n  image: {{repository: a/b, tag: '1.0.0', digest: '{D}'}}\n"
+
+    assert D not in values(tmp_path, service("{at: image}", "update: {pin: 1.9.9}\n" + own))
+
+
+@pytest.mark.xfail(strict=True, reason="the entry that should carry the digest reaches no such place")
+@pytest.mark.parametrize(
+    "text",
+    [
+        service(f"{{ref: '{BOTH}', reach: values}}", MOVING),
+        service(f"{{ref: '{BOTH}', at: 'extraObjects[0].spec.image'}}", MOVING + CLUSTER),
+        f"name: web\nsource:\n  image: {{ref: '{BOTH}', at: 'extraObjects[0].spec.image'}}\n{MOVING}{CLUSTER}",
+        service(f"{{ref: 'ghcr.io/example/web@{D}', reach: values}}"),
+    ],
+    ids=["values", "object-beside-a-release", "object", "bare-digest"],
+)
+def test_digest_that_no_renderer_could_carry_is_refused(tmp_path: Path, text: str) -> None:
+    assert made(tmp_path, text).failed
