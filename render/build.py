@@ -18,7 +18,7 @@ from render.plan.cluster import MANY_SERVICES, Rendered, kustomization, plan_clu
 from render.plan.context import Context, Header, header_of
 from render.plan.objects import Identity
 from render.plan.platform import check_platform
-from render.plan.service import FILES, ServicePlan, plan_service
+from render.plan.service import FILES, PolicyName, ServicePlan, plan_service
 from render.plan.sources import SourcePlan
 from render.plan.workload import Document
 from render.texts import Texts
@@ -121,6 +121,7 @@ class _Builder:
         self.rendered: list[Rendered] = []
         self.shared: dict[tuple[str, str, str], SourcePlan] = {}
         self.identities: dict[Identity, tuple[str, Location]] = {}
+        self.policies: dict[str, PolicyName] = {}
         self.namespaces: set[str] = set()
         self.declared_namespaces: set[str] = set()
 
@@ -197,6 +198,8 @@ class _Builder:
         self.made.kept += plan.kept
         for identity, place in plan.identities:
             self._identify(identity, plan.name, place)
+        for policy in plan.policies:
+            self._enter_policy(policy, plan.name)
         name = plan.name
         listed = []
         for stem in FILES:
@@ -236,6 +239,28 @@ class _Builder:
                 cause="kustomize refuses two objects with one identity, and Flux would apply whichever comes last",
                 hint="rename one of them, or put them into different namespaces",
                 related=((first[1], f"also rendered for `{first[0]}`"),),
+            )
+        )
+
+    def _enter_policy(self, policy: PolicyName, service: str) -> None:
+        """Enter the objects of an image policy; two policies of one name are one fault."""
+        assert self.context is not None
+        known = self.policies.setdefault(policy.name, policy)
+        namespace = self.context.flux_namespace
+        if known is policy:
+            for kind in ("ImageRepository", "ImagePolicy"):
+                identity = Identity("image.toolkit.fluxcd.io", kind, namespace, policy.name)
+                self._identify(identity, service, policy.place)
+            return
+        first, second = sorted((known, policy), key=lambda one: one.place)
+        self.made.diagnostics.append(
+            Diagnostic(
+                second.place,
+                "R203",
+                f"two image policies have the name `{policy.name}`",
+                cause=f"they are named `SERVICE` or `SERVICE-IMAGE`, and all of them live in `{namespace}`",
+                hint=f"rename {second.owner}, or {first.owner}",
+                related=((first.place, "the other one"),),
             )
         )
 

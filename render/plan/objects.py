@@ -10,7 +10,7 @@ from render.flux.kinds import is_cluster_scoped, is_known_group
 from render.flux.override_sites import sites
 from render.flux.overrides import OverrideFailure, Table
 from render.plan import paths
-from render.plan.context import Context, Header, Report
+from render.plan.context import Context, Header, Report, node_at
 from render.plan.images import Images
 from render.yaml.emit import Marked
 from render.yaml.source import Mapping, Node, Scalar, Sequence
@@ -34,6 +34,8 @@ class Identity:
 class ExtraObject:
     """One extra object."""
 
+    index: int
+    """Into `extraObjects`."""
     node: Mapping
     identity: Identity
     api_version: str
@@ -56,6 +58,7 @@ class _NodeScalars:
 
 
 _SCALARS = _NodeScalars()
+_EXAMPLES = {"apiVersion": "apiVersion: v1", "kind": "kind: ConfigMap", "metadata.name": "metadata: {name: …}"}
 
 
 class Extras:
@@ -91,9 +94,9 @@ class Extras:
             self.report.error(
                 "R102",
                 original,
-                f"`extraObjects[{index}]` needs `{'`, `'.join(missing)}`",
-                cause="without them it is no Kubernetes object, and the whole kustomize build would fail",
-                hint=f"add `{missing[0]}: …`",
+                f"`extraObjects[{index}]` needs {' and '.join(f'`{key}`' for key in missing)}",
+                cause="it is no Kubernetes object, and the whole kustomize build would fail",
+                hint="add them" if len(missing) > 1 else f"add `{_EXAMPLES[missing[0]]}`",
             )
             return None
         api_version, kind = original.text("apiVersion") or "", original.text("kind") or ""
@@ -106,9 +109,9 @@ class Extras:
                 namespace = self.header.namespace
                 node = self._put(node, ("metadata", "namespace"), namespace)
             node = self._decorate(node)
-            node = self._override(index, node)
+            node = self._override(index, node, f"{kind} {name}")
         group = api_version.rpartition("/")[0]
-        return ExtraObject(node, Identity(group, kind, namespace, name), api_version, original)
+        return ExtraObject(index, node, Identity(group, kind, namespace, name), api_version, original)
 
     def _decorate(self, node: Mapping) -> Mapping:
         service = self.definition.service
@@ -127,7 +130,7 @@ class Extras:
         assert isinstance(made, Mapping)
         return made
 
-    def _override(self, index: int, node: Mapping) -> Mapping:
+    def _override(self, index: int, node: Mapping, label: str) -> Mapping:
         """Apply the table to the images that kustomize would visit; images of the service are effective already."""
         table: Table = self.images.renderers.table
         if not table.entries:
@@ -143,12 +146,12 @@ class Extras:
                     assert isinstance(changed, Mapping)
                     node = changed
         except OverrideFailure as failure:
-            where = paths.show(failure.path) if failure.path else f"extraObjects[{index}]"
+            where = f"`{paths.show(failure.path)}`: " if failure.path else ""
             self.report.warn(
                 "R605",
-                node,
-                f"kustomize could not apply image overrides to this object: {failure.reason}",
-                cause=f"`{where}` has not the form it expects, so the object is written without overrides",
+                node_at(self.definition.root, "extraObjects", index, *failure.path),
+                f"kustomize cannot apply image overrides to `{label}`",
+                cause=f"{where}{failure.reason}; the object is written without overrides",
                 hint="write the image as the cluster should pull it",
             )
         return node

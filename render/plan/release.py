@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from render.catalog import Definition
-from render.flux.api import HELM_RELEASE_SPEC, OBJECTS
-from render.flux.versions import FluxVersion, hooks
+from render.diagnostics import Location
+from render.flux.api import HELM_RELEASE_SPEC, OBJECTS, Path, dotted
+from render.flux.versions import FluxVersion
 from render.model.read import Reader, compile_schema
+from render.plan import paths
 from render.plan.context import Context, Header, Report, node_at
 from render.plan.images import Images
 from render.plan.sources import ChartPlan, plain
@@ -31,6 +33,9 @@ RESERVED = {
 }
 TABLE_COMMENT = "registries.imageOverrides"
 """The comment line that alone tells the platform's table from a release's own post-renderers."""
+
+RELEASE_NAME = 53
+"""Characters that Helm takes for the name of a release."""
 
 FIELDS = (
     "interval",
@@ -150,6 +155,16 @@ def rollback_fields(retries: int) -> dict[str, Any]:
     }
 
 
+class _Written(NamedTuple):
+    """Where a field of a merged spec was written."""
+
+    source: Source
+    node: Node | None
+    field: str
+    """As its file spells it: `release.upgrade`, `defaults.release.upgrade`."""
+    related: tuple[tuple[Location, str], ...] = ()
+
+
 class Release:
     """Plans one HelmRelease."""
 
@@ -161,45 +176,60 @@ class Release:
         self.header = header
         self.images = images
         self.report = report
+        self.own = definition.root.get("release")
+        self.defaults = paths.find(context.file.root, ("defaults", "release"))
 
-    def plan(self, chart: ChartPlan, depends_on: list[dict[str, Any]], *, rollback: bool) -> dict[str, Any] | None:
-        """Return the spec in order; None after reporting."""
+    def plan(
+        self, chart: ChartPlan | None, depends_on: list[dict[str, Any]], *, rollback: bool
+    ) -> dict[str, Any] | None:
+        """Return the spec in order; None after reporting, and without a chart."""
         service = self.definition.service
-        platform = self.context.platform
-        root = self.definition.root
-        check_release(self.definition.source, self.report, root.get("release"), "release", self.context.flux)
+        check_release(self.definition.source, self.report, self.own, "release", self.context.flux)
         check_list(self.definition, self.report, "valuesFrom", self.context.flux)
         check_list(self.definition, self.report, "postRenderers", self.context.flux)
-        if self.report.failed:
+        if self.report.failed or chart is None:
             return None
-        spec: Any = {"interval": platform.defaults.interval, "timeout": platform.defaults.timeout}
-        spec = merge(spec, platform.defaults.release or {})
-        if rollback:
-            spec = merge(spec, rollback_fields(platform.defaults.retries))
-        spec = merge(spec, service.release or {})
+        spec = self._merged(rollback=rollback)
         if rollback:
             self._check_rollback(spec)
         self._check_name(spec)
+        self._check_hooks(spec)
         spec["chart"], spec["chartRef"] = chart.chart, chart.chart_ref
+        self._check_rules(spec)
         spec["dependsOn"] = depends_on or None
         spec["valuesFrom"] = service.values_from or None
+        spec["postRenderers"] = self._post_renderers() or None
         values = self.images.values
         spec["values"] = values if isinstance(values, Mapping) and values.entries else None
-        renderers = self._post_renderers()
-        spec["postRenderers"] = renderers or None
-        if self._carries_table() and self.context.flux.since("2.9"):
+        if self.carries_table and self.context.flux.since("2.9"):
             spec.setdefault("postRenderStrategy", "separate")
         return {field: spec.get(field) for field in FIELDS}
 
-    def _carries_table(self) -> bool:
+    @property
+    def carries_table(self) -> bool:
+        """Whether the release carries entries of the override table."""
         return bool(self.images.renderers.emitted)
+
+    def _merged(self, *, rollback: bool) -> dict[str, Any]:
+        """Return what platform, `update` and service say, the weakest first."""
+        platform = self.context.platform
+        spec: dict[str, Any] = {"interval": platform.defaults.interval, "timeout": platform.defaults.timeout}
+        parts = (
+            platform.defaults.release,
+            rollback_fields(platform.defaults.retries) if rollback else None,
+            self.definition.service.release,
+        )
+        for part in parts:
+            if part is not None:
+                spec = merge(_without_other_strategy(spec, part), part)
+        return spec
 
     def _post_renderers(self) -> list[Any]:
         """Return the release's own renderers, ours for images, and the table."""
         made: list[Any] = list(self.definition.service.post_renderers)
         if self.images.entries:
             made.append({"kustomize": {"images": self.images.entries}})
-        if self._carries_table():
+        if self.carries_table:
             kept = [self.context.overrides[i] for i in self.images.renderers.emitted]
             entries: list[Any] = [
                 {"name": e.name, "newName": e.new_name, "newTag": e.new_tag, "digest": e.digest} for e in kept
@@ -207,13 +237,35 @@ class Release:
             made.append(Commented(TABLE_COMMENT, {"kustomize": {"images": entries}}))
         return made
 
+    def _written(self, path: Path) -> _Written:
+        """Return where a field of the merged spec was written: in the service, else in the platform's defaults."""
+        own, default = _depth(self.own, path), _depth(self.defaults, path)
+        platform = self.context.file.source
+        node = node_at(self.defaults, *path)
+        if default and not own:
+            return _Written(platform, node, f"defaults.release.{dotted(path)}")
+        related = ((platform.place(node), "merged with the platform's defaults"),) if own < default else ()
+        found = node_at(self.own, *path) or self.definition.root.key("name")
+        return _Written(self.definition.source, found, f"release.{dotted(path)}", related)
+
+    def _error(self, code: str, written: _Written, message: str, cause: str, hint: str) -> None:
+        """Report a fault of the merged spec; one of the platform's defaults has the same text for every service."""
+        self.report.failed = True
+        fault = written.source.fault(code, written.node, message, cause=cause, hint=hint, related=written.related)
+        self.report.items.append(fault)
+
+    def _check_rules(self, spec: dict[str, Any]) -> None:
+        """Check the whole, which may break rules that its parts keep."""
+        for problem in OBJECTS["HelmRelease"].rules(plain(spec), self.context.flux):
+            self._error("R401", self._written(problem.path), problem.message, problem.cause, problem.hint)
+
     def _check_rollback(self, spec: dict[str, Any]) -> None:
         """Refuse settings of the service that would defeat the automatic rollback."""
         facts = plain(spec)
         upgrade = facts.get("upgrade") or {}
         remediation = upgrade.get("remediation") or {}
         strategy = (upgrade.get("strategy") or {}).get("name")
-        defeats = [
+        defeats: list[tuple[Path, bool, str]] = [
             (("upgrade", "strategy", "name"), strategy == "RetryOnFailure", "RetryOnFailure never rolls back"),
             (("upgrade", "disableWait"), upgrade.get("disableWait") is True, "the wait is the health gate"),
             (
@@ -227,38 +279,67 @@ class Release:
                 "the last failure would stay in place",
             ),
         ]
-        release = self.definition.root.get("release")
         for path, is_defeated, cause in defeats:
             if is_defeated:
-                self.report.error(
-                    "R403",
-                    node_at(release, *path),
-                    f"`release.{'.'.join(path)}` defeats the automatic rollback of `update`",
-                    cause=cause,
-                    hint="remove it, or set `update.autoRollbackOnFailedHealth: false`",
-                )
+                written = self._written(path)
+                message = f"`{written.field}` defeats the automatic rollback of `update`"
+                hint = "remove it, or set `update.autoRollbackOnFailedHealth: false`"
+                if written.source is not self.definition.source:
+                    hint += " in services with `update`"
+                self._error("R403", written, message, cause, hint)
 
     def _check_name(self, spec: dict[str, Any]) -> None:
         """Refuse a release name that Helm would not take as it is."""
         target = plain(spec.get("targetNamespace"))
         if plain(spec.get("releaseName")) is None and target:
             name = f"{target}-{self.header.object_name}"
-            if len(name) > 53:
-                self.report.error(
+            if len(name) > RELEASE_NAME:
+                self._error(
                     "R404",
-                    node_at(self.definition.root.get("release"), "targetNamespace"),
-                    f"the release name `{name}` has {len(name)} characters, more than 53",
-                    cause="Flux would shorten it to a name with a hash, and Helm's own tools would not find it",
-                    hint=f"set `release.releaseName: {self.header.object_name}`",
+                    self._written(("targetNamespace",)),
+                    f"the release name `{name}` has {len(name)} characters, more than {RELEASE_NAME}",
+                    "Flux would shorten it to a name with a hash, and Helm's own tools would not find it",
+                    f"set `release.releaseName: {self.header.object_name}`",
                 )
 
-    def warn_hooks(self) -> None:
-        """Warn that hooks escape the overrides on targets that cannot pass them to post-renderers."""
-        if self._carries_table() and hooks(self.context.flux) == "nohooks":
-            self.report.warn(
+    def _check_hooks(self, spec: dict[str, Any]) -> None:
+        """Warn where a release that carries the table keeps its hooks from it."""
+        if not self.carries_table or plain(spec.get("postRenderStrategy")) != "nohooks":
+            return
+        written = self._written(("postRenderStrategy",))
+        self.report.items.append(
+            written.source.fault(
                 "R604",
-                self.definition.root.key("name"),
-                f"image overrides do not reach the chart's hooks on Flux {self.context.flux}",
-                cause="this release line does not pass hooks to post-renderers; a migration Job keeps its image",
-                hint="set the hook's image in `values`, or move to Flux 2.9",
+                written.node,
+                f"`{written.field}: nohooks` keeps image overrides from hooks",
+                cause="a migration Job of the chart keeps its image",
+                hint="remove it; `separate` is written where there are overrides",
+                severity="warning",
             )
+        )
+
+
+def _depth(node: Node | None, path: Path) -> int:
+    """Return how many steps of a path a tree holds."""
+    for depth in range(len(path), 0, -1):
+        if paths.find(node, path[:depth]) is not None:
+            return depth
+    return 0
+
+
+def _without_other_strategy(weak: dict[str, Any], strong: Any) -> dict[str, Any]:
+    """Return the weaker part of a spec without each strategy that the stronger part replaces by one of another name.
+
+    A strategy is told by its name, and only RetryOnFailure takes a `retryInterval`.
+    """
+    for action in ("install", "upgrade"):
+        before, after = _strategy_name(weak, action), _strategy_name(strong, action)
+        if before is not None and after is not None and before != after:
+            weak = {**weak, action: {key: value for key, value in _entries(weak[action]) if key != "strategy"}}
+    return weak
+
+
+def _strategy_name(part: Any, action: str) -> Any:
+    for key in (action, "strategy", "name"):
+        part = dict(_entries(part)).get(key) if isinstance(part, dict | Mapping) else None
+    return plain(part)
