@@ -16,7 +16,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         pip = [f"{folder}/bin/python", "-m", "pip", "--disable-pip-version-check"]
-        subprocess.run([*pip, "install", "--quiet", f"{ROOT}[test,lint,check]"], check=True)
+        subprocess.run([*pip, "install", "--quiet", "--editable", f"{ROOT}[test,lint,check]"], check=True)
         frozen = subprocess.run([*pip, "freeze", "--all"], check=True, capture_output=True, text=True).stdout.split(
             "\n"
         )
