@@ -8,12 +8,14 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from render import templates
 from render.catalog import CatalogFile, Definition, PlatformFile, read_catalog, read_definitions, read_platform
 from render.committed import Committed
 from render.diagnostics import Diagnostic, Location, RenderError
 from render.flux.overrides import Entry, Table
+from render.model.read import Record
 from render.plan.cluster import MANY_SERVICES, Rendered, kustomization, plan_cluster, release_timeout
 from render.plan.context import Context, Header, header_of
 from render.plan.objects import Identity
@@ -43,6 +45,8 @@ class Build:
     sources: int = 0
     """Files read."""
     platform: PlatformFile | None = None
+    table: list[Entry] = field(default_factory=list)
+    """The override table that was applied."""
     names: frozenset[str] = frozenset()
     """Names of all services, disabled ones included."""
     root: Path | None = None
@@ -74,11 +78,14 @@ def build(
     automation: bool = True,
     root: Callable[[PlatformFile], Path] | None = None,
     reset: frozenset[str] = frozenset(),
+    overrides: list[Entry] | None = None,
+    visit: Callable[[ServicePlan], None] | None = None,
 ) -> Build:
     """Render a catalog; every fault of every file is in the result's diagnostics, sorted by place.
 
     `root` tells where the output goes; the image bot's values in that tree are respected, except those of the services
-    in `reset`. Without it the catalog is rendered as into an empty folder.
+    in `reset`. Without it the catalog is rendered as into an empty folder. `overrides` takes the place of the
+    platform's table; `visit` sees the plan of each service.
     """
     made = Build()
     platform, faults = read_platform(platform_path)
@@ -87,19 +94,20 @@ def build(
     made.platform = platform
     context = None
     if platform is not None:
-        overrides = platform.platform.registries.image_overrides or []
         made.diagnostics += check_platform(platform, automation=automation)
-        entries = [Entry(e.name, e.new_name or "", e.new_tag or "", e.digest or "") for e in overrides]
+        given = platform.platform.registries.image_overrides or []
+        if overrides is not None:
+            given = [_override(entry) for entry in overrides]
         broken = any(fault.severity == "error" for fault in made.diagnostics)
-        table = Table([] if broken else entries)
+        made.table = [] if broken else [Entry(e.name, e.new_name or "", e.new_tag or "", e.digest or "") for e in given]
         made.root = root(platform) if root is not None else None
         committed = Committed(made.root) if made.root is not None else None
-        context = Context(platform, [] if broken else overrides, table, automation, committed, reset)
+        context = Context(platform, [] if broken else given, Table(made.table), automation, committed, reset)
     # Trees and plans have no cycles, so reference counts free them; the collector would only search in vain.
     collects = gc.isenabled()
     gc.disable()
     try:
-        _Builder(made, catalog, context).run()
+        _Builder(made, catalog, context, visit).run()
     finally:
         if collects:
             gc.enable()
@@ -112,8 +120,15 @@ def build(
 class _Builder:
     """Streams the catalog: a service's tree is gone when its files are made, so memory holds texts only."""
 
-    def __init__(self, made: Build, catalog: Path, context: Context | None) -> None:
+    def __init__(
+        self,
+        made: Build,
+        catalog: Path,
+        context: Context | None,
+        visit: Callable[[ServicePlan], None] | None = None,
+    ) -> None:
         self.made = made
+        self.visit = visit
         self.catalog = catalog
         self.context = context
         self.headers: dict[str, Header] = context.headers if context is not None else {}
@@ -188,6 +203,8 @@ class _Builder:
         self.made.diagnostics += reports
         if plan is None:
             return
+        if self.visit is not None:
+            self.visit(plan)
         try:
             self._write(plan)
         except RenderError as error:
@@ -330,6 +347,12 @@ class _Builder:
         if settings.secret_file and context.automation:
             place = context.file.source.place(context.file.root.get("imageAutomation"))
             self.made.foreign.append((f"platform/image-automation/{settings.secret_file}", place))
+
+
+def _override(entry: Entry) -> Any:
+    """Return an entry in the form that the platform file has."""
+    fields = {"new_name": entry.new_name or None, "new_tag": entry.new_tag or None, "digest": entry.digest or None}
+    return Record({"name": entry.name, **fields}, None)
 
 
 def _read_again(deferred: list[Definition | tuple[CatalogFile, int]]) -> Iterator[Definition]:
