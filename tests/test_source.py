@@ -289,7 +289,7 @@ def test_columns_are_characters() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("a: [1,\n", "1:4 R003"),
+        ("a: [1,\n", "1:7 R003"),
         ("a: 'x\n", "1:4 R003"),
         ('a: "\\q"\n', "1:5 R003"),
         ('a: "\\ud800"\n', "1:7 R003"),
