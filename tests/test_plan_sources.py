@@ -158,10 +158,28 @@ def test_git_field_of_a_service_overrules_the_platforms(tmp_path: Path) -> None:
     assert spec(built, "HelmRelease")["chart"]["spec"]["chart"] == "other"
 
 
-@pytest.mark.xfail(strict=True, reason="the URL of a Git chart is not checked")
-@pytest.mark.parametrize("url", ["git@git.example.org:example/web", "git.example.org/web", "oci://git.example.org/web"])
-def test_git_address_that_flux_does_not_take_is_refused(tmp_path: Path, url: str) -> None:
-    assert made(tmp_path, service(f"git: '{url}', path: a, ref: {{branch: main}}")).failed
+@pytest.mark.parametrize(
+    ("url", "hint"),
+    [
+        ("git@git.example.org:example/web", "write `ssh://git@git.example.org/example/web`"),
+        ("git.example.org/web", "write the scheme"),
+        ("oci://git.example.org/web", "write the scheme"),
+        ("git://git.example.org/web", "write the scheme"),
+        ("file:///srv/web", "write the scheme"),
+    ],
+)
+def test_git_address_that_flux_does_not_take_is_refused(tmp_path: Path, url: str, hint: str) -> None:
+    entry = charts(f"base: {{git: '{url}', path: a, ref: {{branch: main}}}}")
+
+    own = made(tmp_path / "own", service(f"git: '{url}', path: a, ref: {{branch: main}}"))
+    named = made(tmp_path / "named", service("repository: base"), service("repository: base", "db"), platform=entry)
+
+    assert [(fault.code, fault.location.path, fault.hint) for fault in own.diagnostics] == [
+        ("R204", "catalog/0.yaml", hint)
+    ]
+    assert [(fault.code, fault.location.path, fault.hint) for fault in named.diagnostics] == [
+        ("R204", "platform.yaml", hint)
+    ]
 
 
 # Shared sources
@@ -365,20 +383,30 @@ def test_own_credentials_of_a_source_win(tmp_path: Path) -> None:
     }
 
 
-def test_http_source_takes_no_provider_and_no_insecure(tmp_path: Path) -> None:
-    chart = service("url: 'https://registry.corp.example/team', name: web, version: '1.0.0'")
+@pytest.mark.parametrize(
+    ("chart", "kind"),
+    [
+        ("url: 'https://registry.corp.example/team', name: web, version: '1.0.0'", "HelmRepository"),
+        ("git: 'https://registry.corp.example/team', path: web, ref: {branch: main}", "GitRepository"),
+    ],
+)
+def test_credentials_of_registries_are_for_oci_alone(tmp_path: Path, chart: str, kind: str) -> None:
+    bare = made(tmp_path / "bare", service(chart), platform=PLATFORM + CREDENTIALS)
+    own = made(tmp_path / "own", service(chart + ", secretRef: {name: mine}"), platform=PLATFORM + CREDENTIALS)
 
-    found = spec(made(tmp_path, chart, platform=PLATFORM + CREDENTIALS), "HelmRepository")
-
-    assert sorted(found) == ["certSecretRef", "interval", "secretRef", "url"]
+    assert {"provider", "secretRef", "certSecretRef", "insecure"}.isdisjoint(spec(bare, kind))
+    assert spec(own, kind)["secretRef"] == {"name": "mine"}
 
 
 def test_credentials_that_match_equally_are_refused(tmp_path: Path) -> None:
     twice = "  credentials:\n  - {registry: a.example, provider: aws}\n  - {registry: a.example/, provider: gcp}\n"
+    chart = "url: 'oci://a.example/web', version: '1.0.0'"
 
-    built = made(tmp_path, service("url: 'oci://a.example/web', version: '1.0.0'"), platform=PLATFORM + twice)
+    built = made(tmp_path, service(chart), service(chart, "db"), platform=PLATFORM + twice)
 
-    assert codes(built) == ["R606"]
+    (fault,) = built.diagnostics
+    assert (fault.code, fault.location.path, fault.location.line) == ("R606", "platform.yaml", 8)
+    assert [place.line for place, _ in fault.related] == [7]
 
 
 # What is refused
@@ -417,13 +445,102 @@ def test_unknown_chart_source_suggests_the_closest(tmp_path: Path) -> None:
     assert fault.hint == "use `base`"
 
 
-@pytest.mark.xfail(strict=True, reason="a version of a Helm repository may have any number of parts, or a digest")
-@pytest.mark.parametrize("version", ["1", "1.2", "1.X", "latest", f"1.2.3@{DIGEST}"])
+@pytest.mark.parametrize("version", ["1", "1.2", "1.X", "latest", f"1.2.3@{DIGEST}", "1.2.3 || 2.0.0"])
 def test_version_that_flux_would_take_for_a_range_is_refused(tmp_path: Path, version: str) -> None:
-    assert made(tmp_path, service(f"url: 'https://a.example', name: web, version: '{version}'")).failed
+    own = made(tmp_path / "own", service(f"url: 'https://a.example', name: web, version: '{version}'"))
+    entry = charts(f"base: {{url: 'https://a.example', name: web, version: '{version}'}}")
+    named = made(tmp_path / "named", service("repository: base"), service("repository: base", "db"), platform=entry)
+
+    assert codes(own) == ["R204"]
+    assert [(fault.code, fault.location.path) for fault in named.diagnostics] == [("R204", "platform.yaml")]
 
 
-@pytest.mark.xfail(strict=True, reason="the digest of a chart is carried unread")
-@pytest.mark.parametrize("digest", ["sha256:abc", "abc", "md5:" + "0" * 32])
+@pytest.mark.parametrize("version", ["1.2.3", "v1.2.3", "1.2.3-rc.1", "1.2.3+build.4", "2024.01.17"])
+def test_exact_version_is_carried_as_it_is(tmp_path: Path, version: str) -> None:
+    built = made(tmp_path, service(f"url: 'https://a.example', name: web, version: '{version}'"))
+
+    assert spec(built, "HelmRelease")["chart"]["spec"]["version"] == version
+
+
+@pytest.mark.parametrize("digest", ["sha256:abc", "abc", "md5:" + "0" * 32, ""])
 def test_digest_of_a_chart_is_checked(tmp_path: Path, digest: str) -> None:
-    assert made(tmp_path, service(f"url: 'oci://a.example/web', version: '1.2.3@{digest}'")).failed
+    assert codes(made(tmp_path, service(f"url: 'oci://a.example/web', version: '1.2.3@{digest}'"))) == ["R204"]
+
+
+OCI = "url: 'oci://a.example/web', version: '1.0.0'"
+HELM = "url: 'https://a.example', name: web, version: '1.0.0'"
+GIT = "git: 'https://a.example/web', path: chart, ref: {tag: v1}"
+
+
+@pytest.mark.parametrize(
+    ("chart", "field"),
+    [
+        (OCI, "path: chart"),
+        (OCI, "ref: {tag: v1}"),
+        (OCI, "valuesFiles: [a.yaml]"),
+        (HELM, "path: chart"),
+        (HELM, "ref: {tag: v1}"),
+        (HELM, "insecure: true"),
+        (HELM, "provider: aws"),
+        (HELM, "verify: {provider: cosign}"),
+        (GIT, "name: web"),
+        (GIT, "version: '1.0.0'"),
+        (GIT, "versionRange: 1.x"),
+        (GIT, "insecure: true"),
+        (GIT, "certSecretRef: {name: a}"),
+    ],
+)
+def test_field_that_the_source_has_no_place_for_is_refused(tmp_path: Path, chart: str, field: str) -> None:
+    own = made(tmp_path / "own", service(f"{chart}, {field}"))
+
+    assert codes(own) == ["R204"]
+    if "valuesFiles" not in field:
+        entry = charts(f"base: {{{chart}, {field}}}")
+        named = made(tmp_path / "named", service("repository: base"), service("repository: base", "db"), platform=entry)
+        assert [(fault.code, fault.location.path) for fault in named.diagnostics] == [("R204", "platform.yaml")]
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["secretRef: {name: a}", "certSecretRef: {name: a}", "insecure: true", "provider: aws", "interval: 1h"],
+)
+def test_named_source_is_reached_as_the_platform_says(tmp_path: Path, field: str) -> None:
+    built = made(
+        tmp_path, service(f"repository: base, version: '1.0.0', {field}"), platform=charts("base: {url: 'oci://a/b'}")
+    )
+
+    assert codes(built) == ["R204"]
+
+
+@pytest.mark.parametrize(
+    ("chart", "code"),
+    [
+        (OCI + ", verify: {provider: gpg}", "R104"),
+        (OCI + ", verify: {provder: cosign}", "R101"),
+        (OCI + ", provider: acs", "R104"),
+        (OCI + ", interval: 1d", "R104"),
+        (HELM + ", interval: hourly", "R104"),
+        (GIT + ", provider: gitlab", "R104"),
+        (GIT.replace("tag: v1", "tga: v1"), "R101"),
+        (GIT.replace("tag: v1", "tag: 1.10"), "R103"),
+        (GIT.replace("tag: v1", ""), "R102"),
+    ],
+)
+def test_parts_in_flux_form_are_checked(tmp_path: Path, chart: str, code: str) -> None:
+    own = made(tmp_path / "own", service(chart))
+    named = made(tmp_path / "named", service("repository: base"), platform=charts(f"base: {{{chart}}}"))
+
+    assert codes(own) == [code]
+    assert codes(named) == [code]
+    assert named.diagnostics[0].location.path == ("catalog/0.yaml" if code == "R102" else "platform.yaml")
+
+
+def test_field_of_a_named_source_that_is_newer_than_the_target_is_told_once_in_the_platform_file(
+    tmp_path: Path,
+) -> None:
+    entry = "base: {url: 'oci://a.example/b', verify: {provider: cosign, trustedRootSecretRef: {name: a}}}"
+    chart = "repository: base, version: '1.0.0'"
+
+    built = made(tmp_path, service(chart), service(chart, "db"), platform=charts(entry, PLATFORM.replace("2.9", "2.8")))
+
+    assert [(fault.code, fault.location.path) for fault in built.diagnostics] == [("R401", "platform.yaml")]

@@ -109,10 +109,37 @@ def test_chart_source_is_checked_used_or_not(tmp_path: Path, entry: str, code: s
     assert codes(tmp_path, LEAST + f"charts:\n  {entry}\n") == ([code] if code else [])
 
 
-@pytest.mark.xfail(strict=True, reason="the version of a chart source is checked only where a service uses it")
 @pytest.mark.parametrize("version", ["1.x", "'*'", "'>=1'"])
 def test_version_of_a_chart_source_is_exact(tmp_path: Path, version: str) -> None:
     assert codes(tmp_path, LEAST + f"charts: {{base: {{url: 'oci://a.example/b', version: {version}}}}}\n") == ["R204"]
+
+
+@pytest.mark.parametrize(
+    ("at", "hint"),
+    [
+        ("controllers.{service}.[0]", "write `controllers.{service}[0]`"),
+        ("a..{service}", "write `key.list[0].key`"),
+    ],
+)
+def test_path_of_a_chart_source_is_quoted_as_it_is_written(tmp_path: Path, at: str, hint: str) -> None:
+    (fault,) = made(tmp_path, LEAST + f"charts: {{base: {{url: 'oci://a.example/b', at: '{at}'}}}}\n").diagnostics
+
+    assert (fault.message, fault.hint) == (f"`charts.base.at` must be a path, not `{at}`", hint)
+
+
+@pytest.mark.parametrize(("key", "hint"), [("Bitnami_Old", "rename it to `bitnami-old`"), ("_", "rename it")])
+def test_name_of_a_chart_source_is_repaired(tmp_path: Path, key: str, hint: str) -> None:
+    (fault,) = made(tmp_path, LEAST + f"charts: {{{key}: {{url: 'oci://a.example/b'}}}}\n").diagnostics
+
+    assert (fault.code, fault.hint) == ("R104", hint)
+
+
+def test_credentials_for_one_registry_are_refused_used_or_not(tmp_path: Path) -> None:
+    listed = "{registry: a.example/b}, {registry: a.example}, {registry: a.example/b/}"
+
+    (fault,) = made(tmp_path, LEAST + f"registries: {{credentials: [{listed}]}}\n").diagnostics
+
+    assert (fault.code, fault.message) == ("R606", "two entries of `registries.credentials` are for `a.example/b`")
 
 
 # The override tables

@@ -13,6 +13,7 @@ from render.flux.override_lint import Finding, lint
 from render.flux.overrides import Entry as OverrideEntry
 from render.flux.overrides import OverrideFailure, chains
 from render.plan import paths
+from render.plan.chart_rules import ChartRules
 from render.plan.context import Report, node_at
 from render.plan.release import check_release
 from render.plan.sources import plain
@@ -38,6 +39,7 @@ def check_platform(file: PlatformFile, *, automation: bool) -> list[Diagnostic]:
     registries = file.root.get("registries")
     if type(registries) is Mapping:
         check_table(report, registries.get("imageOverrides"), "registries.imageOverrides")
+    _check_credentials(file, report)
     check_table(report, file.root.get("fluxImageOverrides"), "fluxImageOverrides")
     _check_automation(file, report, automation=automation)
     _check_defaults(file, report)
@@ -66,38 +68,58 @@ def _check_root(file: PlatformFile, report: Report) -> None:
 
 
 def _check_chart(file: PlatformFile, report: Report, key: str, entry: ChartSource) -> None:
-    node = node_at(file.root, "charts", key)
     charts = file.root.get("charts")
+    assert type(charts) is Mapping
+    node = charts.get(key)
     if not re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", key):
-        place = charts.key(key) if type(charts) is Mapping else node
+        repaired = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
         report.error(
             "R104",
-            place,
-            f"the chart source `{key}` must be named in lower-case letters, digits and `-`",
-            hint="rename it: it becomes the name of an object",
+            charts.key(key),
+            f"the chart source `{key}` must be named in lower-case letters, digits and inner `-`",
+            cause="it becomes the name of an object",
+            hint=f"rename it to `{repaired}`" if repaired else "rename it",
         )
+    rules = ChartRules(report, node, f"charts.{key}")
     if (entry.url is None) == (entry.git is None):
-        report.error("R204", node, f"the chart source `{key}` must have either `url` or `git`", hint="give one address")
-    elif entry.url is not None and not entry.url.startswith(("oci://", "https://", "http://")):
         report.error(
             "R204",
-            node_at(node, "url"),
-            f"`charts.{key}.url` must begin with `oci://` or `https://`, not `{entry.url}`",
-            hint="write the scheme",
+            node if entry.url is None else node_at(node, "git"),
+            f"the chart source `{key}` must have either `url` or `git`",
+            hint="give one address" if entry.url is None else "keep one of the two",
         )
-    if entry.version is not None and entry.version_range is not None:
-        report.error(
-            "R204",
-            node,
-            f"the chart source `{key}` has both `version` and `versionRange`",
-            hint="remove one of the two",
-        )
+    else:
+        form = rules.form(entry.url, entry.git)
+        if form is not None and rules.fields(form):
+            rules.version(form, entry.version, entry.version_range)
     if entry.at is not None:
         try:
             paths.parse(entry.at.replace("{service}", "x"))
-        except paths.PathError as error:
+        except paths.PathError:
             report.error(
-                "R208", node_at(node, "at"), f"`charts.{key}.at`: {error}", hint="write keys with dots between"
+                "R208",
+                node_at(node, "at"),
+                f"`charts.{key}.at` must be a path, not `{entry.at}`",
+                cause="keys stand between dots, and `[…]` follows its list without one",
+                hint=f"write `{entry.at.replace('.[', '[')}`" if ".[" in entry.at else "write `key.list[0].key`",
+            )
+
+
+def _check_credentials(file: PlatformFile, report: Report) -> None:
+    """Report entries for one registry: the longest wins, and of these neither is longer."""
+    seen: dict[str, Node | None] = {}
+    for index, entry in enumerate(file.platform.registries.credentials):
+        registry = entry.registry.rstrip("/")
+        place = node_at(file.root, "registries", "credentials", index, "registry")
+        first = seen.setdefault(registry, place)
+        if first is not place:
+            report.error(
+                "R606",
+                place,
+                f"two entries of `registries.credentials` are for `{registry}`",
+                cause="the entry with the longest path is used, and neither is longer",
+                hint="remove one of them, or give one a longer path",
+                related=((report.source.place(first), "the other one"),),
             )
 
 

@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from render.catalog import Definition
 from render.flux.api import OBJECTS
-from render.flux.semver import Constraint, RangeError
 from render.plan import paths
+from render.plan.chart_rules import ACCESS, ChartRules, Form, form_of
 from render.plan.context import Context, Report, node_at
-from render.yaml.source import Mapping, Node
+from render.yaml.source import Mapping, Scalar
 
 if TYPE_CHECKING:
     from render.model.platform import ChartSource
     from render.model.service import Chart
+
+_Versions = tuple[str | None, str | None]
+"""Exact version and range, of which one is set."""
 
 CHART_LAYER = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 """Media type of the layer that holds a chart, which OCIRepository copies as it is."""
@@ -52,6 +55,7 @@ class Charts:
         self.definition = definition
         self.report = report
         self.node = paths.find(definition.root, ("source", "chart"))
+        self.rules = ChartRules(report, self.node, "source.chart")
 
     def entry(self) -> ChartSource | None:
         """Return the platform's entry that the chart names; reports an unknown name."""
@@ -77,128 +81,106 @@ class Charts:
         """Return the chart's plan; None after reporting."""
         chart = self.definition.service.source.chart if self.definition.service.source else None
         assert chart is not None
-        if not self._is_one_form(chart):
+        if not self._has_one_address(chart) or (chart.repository is not None and entry is None):
             return None
-        if chart.repository is not None and entry is None:
+        if entry is not None:
+            form = form_of(entry.url, entry.git)
+            # What is wrong with the entry is reported in its own file.
+            if form is None or not self._leaves_access(chart):
+                return None
+        else:
+            form = self.rules.form(chart.url, chart.git)
+        if form is None or not self.rules.fields(form):
             return None
-        url, git = (entry.url, entry.git) if entry else (chart.url, chart.git)
-        if git is not None:
-            return self._git(name, namespace, chart, entry, git)
-        assert url is not None
-        if url.startswith("oci://"):
-            return self._oci(name, namespace, chart, entry, url)
-        return self._http(name, namespace, chart, entry, url)
+        if form == "git":
+            return self._git(name, namespace, chart, entry)
+        versions = self._version(chart, entry, form)
+        make = self._oci if form == "oci" else self._http
+        return make(name, namespace, chart, entry, versions) if versions is not None else None
 
-    def _is_one_form(self, chart: Chart) -> bool:
-        forms = [form for form in ("repository", "url", "git") if getattr(chart, form) is not None]
-        if len(forms) == 1:
-            if chart.url is not None and not chart.url.startswith(("oci://", "https://", "http://")):
-                self.report.error(
-                    "R204",
-                    node_at(self.node, "url"),
-                    f"`source.chart.url` must begin with `oci://` or `https://`, not `{chart.url}`",
-                    hint="write the scheme; a chart in a Git repository goes under `git`",
-                )
-                return False
+    def _has_one_address(self, chart: Chart) -> bool:
+        given = [field for field in ("repository", "url", "git") if getattr(chart, field) is not None]
+        if len(given) == 1:
             return True
-        named = " and ".join(f"`{form}`" for form in forms) or "none of them"
+        named = " and ".join(f"`{field}`" for field in given) or "none of them"
         self.report.error(
             "R204",
-            self.node,
+            node_at(self.node, given[-1]) if given else self.node,
             f"`source.chart` must have one of `repository`, `url` and `git`, and has {named}",
-            hint="name a chart source of the platform, or give one address",
+            hint="keep one of them" if given else "name a chart source of the platform, or give one address",
         )
         return False
 
-    def _version(self, chart: Chart, entry: ChartSource | None) -> tuple[str | None, str | None] | None:
-        """Return exact version and range, of which one is set; None after reporting."""
-        exact, ranged = chart.version, chart.version_range
-        if exact is None and ranged is None and entry is not None:
-            exact, ranged = entry.version, entry.version_range
-        elif entry is not None and entry.version is not None and exact is not None and exact != entry.version:
+    def _leaves_access(self, chart: Chart) -> bool:
+        """Whether a service that names a source of the platform leaves it to the platform how that is reached."""
+        given = [field for field in ACCESS if self._is_given(field)]
+        for field in given:
             self.report.error(
                 "R204",
-                node_at(self.node, "version"),
-                f"`{chart.repository}` is version `{entry.version}` for every service, not `{exact}`",
-                cause="an entry of the platform with a `version` is one source that its services share",
-                hint="remove `version` here, or there",
+                node_at(self.node, field),
+                f"`source.chart.{field}` does not go with `repository`",
+                cause=f"`charts.{chart.repository}` of the platform file says how the source is reached",
+                hint="write it there, or give the chart's address here",
             )
-            return None
-        if exact is not None and ranged is not None:
-            self.report.error(
-                "R204", self.node, "a chart has either `version` or `versionRange`", hint="remove one of the two"
-            )
-            return None
-        if exact is None and ranged is None:
-            self.report.error(
-                "R102",
-                self.node,
-                "`source.chart` needs the field `version`",
-                cause="without it Flux takes the newest chart, and upgrades by itself",
-                hint='add `version: "…"`, or say `versionRange` if that is wanted',
-            )
-            return None
-        if exact is not None and not self._is_exact(exact):
-            return None
-        if ranged is not None:
-            try:
-                Constraint.parse(ranged)
-            except RangeError as error:
+        return not given
+
+    def _is_given(self, field: str) -> bool:
+        value = self.node.get(field) if type(self.node) is Mapping else None
+        return value is not None and not (type(value) is Scalar and value.is_null)
+
+    def _version(self, chart: Chart, entry: ChartSource | None, form: Form) -> _Versions | None:
+        """Return exact version and range, of which one is set; None after reporting."""
+        exact, ranged = chart.version, chart.version_range
+        if exact is not None or ranged is not None:
+            if not self.rules.version(form, exact, ranged):
+                return None
+            if entry is not None and entry.version is not None and exact != entry.version:
                 self.report.error(
-                    "R701",
-                    node_at(self.node, "versionRange"),
-                    f"`versionRange` is no range: {error}",
-                    hint="correct it",
+                    "R204",
+                    node_at(self.node, "version" if exact is not None else "versionRange"),
+                    f"`{chart.repository}` is version `{entry.version}` for every service, not `{exact or ranged}`",
+                    cause="an entry of the platform with a `version` is one source that its services share",
+                    hint="remove it here, or there",
                 )
                 return None
-        return exact, ranged
-
-    def _is_exact(self, version: str) -> bool:
-        body, _, digest = version.partition("@")
-        if all(c.isalnum() or c in "._+-" for c in body) and "x" not in body.split(".") and body:
-            return True
+            return exact, ranged
+        if entry is not None and (entry.version is not None or entry.version_range is not None):
+            return entry.version, entry.version_range
         self.report.error(
-            "R204",
-            node_at(self.node, "version"),
-            f"`source.chart.version` must be one exact version, not `{version}`",
-            cause="a range lets the cluster change the chart without a commit",
-            hint=f'write one version, or `versionRange: "{version}"`'
-            if not digest
-            else "write `VERSION` or `VERSION@sha256:…`",
+            "R102",
+            self.node,
+            "`source.chart` needs the field `version`",
+            cause="without it Flux takes the newest chart, and upgrades by itself",
+            hint='add `version: "…"`, or say `versionRange` if that is wanted',
         )
-        return False
+        return None
 
     def _common(self, chart: Chart, entry: ChartSource | None, url: str) -> dict[str, Any]:
         """Return the fields that every kind of source has."""
         origin: Any = entry or chart
-        made: dict[str, Any] = {"interval": origin.interval or self.context.platform.defaults.interval, "url": url}
-        return made
+        return {"interval": origin.interval or self.context.platform.defaults.interval, "url": url}
 
-    def _access(self, chart: Chart, entry: ChartSource | None, url: str) -> dict[str, Any] | None:
-        """Return credentials: the source's own, else those of its registry."""
+    def _access(self, chart: Chart, entry: ChartSource | None) -> dict[str, Any]:
+        """Return the credentials that the source names itself."""
         origin: Any = entry or chart
-        made: dict[str, Any] = {
+        return {
             "provider": origin.provider,
             "secretRef": origin.secret_ref and {"name": origin.secret_ref.name},
             "certSecretRef": origin.cert_secret_ref and {"name": origin.cert_secret_ref.name},
             "insecure": origin.insecure,
         }
-        if any(value is not None for value in made.values()):
-            return made
-        found = credentials_of(self.context, url.partition("://")[2], self.report, self.node)
-        if found is None:
-            return None
-        return {**made, **found}
 
-    def _oci(self, name: str, namespace: str, chart: Chart, entry: ChartSource | None, url: str) -> ChartPlan | None:
+    def _oci(
+        self, name: str, namespace: str, chart: Chart, entry: ChartSource | None, versions: _Versions
+    ) -> ChartPlan | None:
+        exact, ranged = versions
+        url = str(entry.url if entry else chart.url)
         chart_name = chart.name or (entry.name if entry else None)
         if chart_name:
             url = f"{url.rstrip('/')}/{chart_name}"
-        versions = self._version(chart, entry)
-        access = self._access(chart, entry, url)
-        if versions is None or access is None or not self._no_values_files(chart, "an OCI chart"):
-            return None
-        exact, ranged = versions
+        access = self._access(chart, entry)
+        if all(value is None for value in access.values()):
+            access = registry_access(self.context, url.partition("://")[2])
         ref: dict[str, Any]
         if exact is not None:
             tag, _, digest = exact.partition("@")
@@ -221,12 +203,12 @@ class Charts:
         source = self._source("ocirepository", "OCIRepository", name, namespace, spec, shared)
         ref_namespace = source.namespace if source.namespace != namespace else None
         chart_ref = {"kind": "OCIRepository", "name": source.name, "namespace": ref_namespace}
-        return ChartPlan(source, None, chart_ref) if self._is_valid(source) else None
+        return ChartPlan(source, None, chart_ref) if self._is_valid(source, chart.repository) else None
 
-    def _http(self, name: str, namespace: str, chart: Chart, entry: ChartSource | None, url: str) -> ChartPlan | None:
+    def _http(
+        self, name: str, namespace: str, chart: Chart, entry: ChartSource | None, versions: _Versions
+    ) -> ChartPlan | None:
         chart_name = chart.name or (entry.name if entry else None)
-        versions = self._version(chart, entry)
-        access = self._access(chart, entry, url)
         if chart_name is None:
             self.report.error(
                 "R102",
@@ -235,12 +217,12 @@ class Charts:
                 cause="a Helm repository holds many charts",
                 hint="add `name: …`",
             )
-        if versions is None or chart_name is None or access is None:
             return None
         exact, ranged = versions
-        # `insecure` and `provider` are for OCI only.
+        # Secrets of registries have another type than those of Helm repositories, so a source names its own.
+        access = self._access(chart, entry)
         spec = {
-            **self._common(chart, entry, url),
+            **self._common(chart, entry, str(entry.url if entry else chart.url)),
             "secretRef": access["secretRef"],
             "certSecretRef": access["certSecretRef"],
         }
@@ -254,12 +236,12 @@ class Charts:
             "sourceRef": reference,
             "valuesFiles": chart.values_files,
         }
-        return ChartPlan(source, {"spec": made}, None) if self._is_valid(source) else None
+        return ChartPlan(source, {"spec": made}, None) if self._is_valid(source, chart.repository) else None
 
-    def _git(self, name: str, namespace: str, chart: Chart, entry: ChartSource | None, url: str) -> ChartPlan | None:
+    def _git(self, name: str, namespace: str, chart: Chart, entry: ChartSource | None) -> ChartPlan | None:
         path = chart.path or (entry.path if entry else None)
         ref: Any = chart.ref or (entry.ref if entry else None)
-        missing = [field for field, value in (("path", path), ("ref", ref)) if value is None]
+        missing = [field for field, value in (("path", path), ("ref", plain(ref) or None)) if value is None]
         for field in missing:
             cause = (
                 "without `ref` Flux takes the branch `master`"
@@ -276,11 +258,9 @@ class Charts:
             )
         if missing:
             return None
-        access = self._access(chart, entry, url)
-        if access is None:
-            return None
+        access = self._access(chart, entry)
         spec = {
-            **self._common(chart, entry, url),
+            **self._common(chart, entry, str(entry.git if entry else chart.git)),
             "provider": access["provider"],
             "ref": ref,
             "secretRef": access["secretRef"],
@@ -294,19 +274,7 @@ class Charts:
             "reconcileStrategy": "Revision",
             "valuesFiles": chart.values_files,
         }
-        return ChartPlan(source, {"spec": made}, None) if self._is_valid(source) else None
-
-    def _no_values_files(self, chart: Chart, what: str) -> bool:
-        if chart.values_files is None:
-            return True
-        self.report.error(
-            "R204",
-            node_at(self.node, "valuesFiles"),
-            f"`valuesFiles` does not go with {what}",
-            cause="`chartRef` has no such field",
-            hint="put the values under `values`",
-        )
-        return False
+        return ChartPlan(source, {"spec": made}, None) if self._is_valid(source, chart.repository) else None
 
     def _source(
         self, template: str, kind: str, name: str, namespace: str, spec: dict[str, Any], shared: str | None
@@ -317,32 +285,32 @@ class Charts:
             namespace = self.context.flux_namespace
         return SourcePlan(template, kind, shared, namespace, spec, shared)
 
-    def _is_valid(self, source: SourcePlan) -> bool:
-        """Check the source object against its API; faults are shown at the chart."""
+    def _is_valid(self, source: SourcePlan, key: str | None) -> bool:
+        """Check the source object against its API; faults are shown where they were written."""
         problems = OBJECTS[source.kind].rules(plain(source.spec), self.context.flux)
         for problem in problems:
-            self.report.error(
-                "R401", node_at(self.node, *problem.path), problem.message, cause=problem.cause, hint=problem.hint
+            origin, node = self.report.source, self.node
+            if key is not None and not self._is_given(str(problem.path[0])):
+                origin, node = self.context.file.source, node_at(self.context.file.root, "charts", key)
+            place = node_at(node, *problem.path)
+            self.report.failed = True
+            self.report.items.append(
+                origin.fault("R401", place, problem.message, cause=problem.cause, hint=problem.hint)
             )
         return not problems
 
 
-def credentials_of(context: Context, image: str, report: Report, node: Node | None) -> dict[str, Any] | None:
-    """Return the access fields for an image or URL path (empty without credentials); None after reporting a tie."""
+def credentials_of(context: Context, image: str, *_: object) -> dict[str, Any]:
+    """Return `registry_access`."""
+    return registry_access(context, image)
+
+
+def registry_access(context: Context, image: str) -> dict[str, Any]:
+    """Return the access fields that the platform's credentials give an image or an OCI path; all None without any."""
     found = context.credentials(image)
-    if len(found) > 1:
-        place = context.file.source.place(context.file.root.get("registries"))
-        report.error(
-            "R606",
-            node,
-            f"two entries of `registries.credentials` match `{image}` equally",
-            cause=f"both name the registry `{found[0].registry.rstrip('/')}`",
-            hint="remove one of them, or give one a longer path",
-            related=((place, "the platform's registries"),),
-        )
-        return None
     if not found:
         return dict.fromkeys(("provider", "secretRef", "certSecretRef", "insecure"))
+    # Of two that match equally, which is reported in the platform file, any will do.
     entry = found[0]
     return {
         "provider": entry.provider,
@@ -361,7 +329,7 @@ def _quoted(text: str) -> Any:
 def plain(value: Any) -> Any:
     """Return a value of ours, or a source node, as plain data for the rules of the API tables."""
     from render.yaml.emit import Commented, Marked
-    from render.yaml.source import Scalar, Sequence
+    from render.yaml.source import Sequence
 
     kind = type(value)
     if kind is Marked:
