@@ -1,106 +1,26 @@
 """Source nodes and a JSON Schema in, checked records out, every fault with its place.
 
-The schemas are those that `render schema` prints, made from the models, and the tables of `render.flux.api`. What the
-checker adds to JSON Schema is lexical: a string field whose plain scalar any YAML reader would take for something else
-is refused, because its value would depend on the reader. A mapping or value without a described form is carried as its
-source node.
+The schemas are those that `render schema` prints, made from the models, and the tables of `render.flux.api`. A mapping
+or value without a described form is carried as its source node. `x-octal` lets an integer be octal, as file modes are;
+`x-unlisted` names fields that no suggestion offers, because they have a place of their own elsewhere.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Any
 
-from render.diagnostics import Diagnostic
+from render.model import wording
+from render.model.record import INVALID, Check, Invalid, Reader, Record, Schema
+from render.model.text import TextCheck
 from render.yaml import scalar
-from render.yaml.source import Mapping, Node, Scalar, Sequence, Source
+from render.yaml.source import Mapping, Node, Scalar, Sequence
 
-Schema = dict[str, Any]
-
-PATTERN_MEANINGS = {
-    r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$": "lower-case letters, digits and inner `-`",
-    r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$": "lower-case letters, digits, `-` and `.`",
-    r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$": "a duration such as `30m` or `1h30m` (units `h`, `m`, `s`, `ms`)",
-    r"^([0-9]+(\.[0-9]+)?(ms|s|m))+$": "a duration such as `90s` or `5m` (units `m`, `s`, `ms`; no hours)",
-    r"^[_A-Za-z][_A-Za-z0-9]*$": "the name of a variable: letters, digits and `_`",
-    r"^[a-z0-9.-]+/[a-z0-9.-]+$": "`namespace/name`",
-    r"^2\.[0-9]+(\.[0-9]+)?$": "a Flux version such as `2.9` or `2.8.5`",
-}
-
+__all__ = ["INVALID", "Check", "ObjectCheck", "Reader", "Record", "Schema", "compile_schema", "snake_case"]
 
 _INTEGER = re.compile(r"(?:0|-?[1-9][0-9]{0,17})\Z")
 _OCTAL = re.compile(r"0o?[0-7]{1,7}\Z")
 _FLOAT = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?\Z")
-# A number in base 60 to YAML 1.1 readers other than Flux's, such as those of editors and linters.
-_SEXAGESIMAL = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?\Z", re.ASCII)
-
-
-class Record:
-    """The checked fields of one mapping as attributes (snake_case), with defaults filled in."""
-
-    node: Mapping | None
-
-    def __init__(self, fields: dict[str, Any], node: Mapping | None) -> None:
-        self.__dict__.update(fields)
-        self.node = node
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(name)
-
-
-class _Invalid:
-    """What a check returns for a value it has reported."""
-
-
-INVALID = _Invalid()
-
-
-class Reader:
-    """Checks nodes of one file, collecting faults."""
-
-    def __init__(self, source: Source, faults: list[Diagnostic]) -> None:
-        self.source = source
-        self.faults = faults
-
-    def read(self, check: Check, node: Node, path: str, at: Node | None = None) -> Any:
-        """Return what `check` makes of `node`, or INVALID; `path` names it, `at` is the place of what is missing."""
-        return check.read(self, node, path, at or node)
-
-    def fault(self, code: str, node: Node, message: str, cause: str = "", hint: str = "") -> _Invalid:
-        """Report a fault and return INVALID."""
-        self.faults.append(self.source.fault(code, node, message, cause=cause, hint=hint))
-        return INVALID
-
-    def wrong_type(self, node: Node, path: str, expected: str) -> _Invalid:
-        """Report a value of another type."""
-        name = f"`{path}`" if path else "the document"
-        if type(node) is Scalar and node.style == "?":
-            return INVALID
-        if type(node) is Scalar:
-            if node.is_null:
-                return self.fault("R103", node, f"{name} must be {expected}, not empty", hint=_or_drop(path))
-            shown = self.source.shown(node)
-            return self.fault("R103", node, f"{name} must be {expected}, not {_kind_of(node)} `{shown}`")
-        kind = "a list" if type(node) is Sequence else "a mapping"
-        return self.fault("R103", node, f"{name} must be {expected}, not {kind}")
-
-
-class Check:
-    """What a value must be."""
-
-    expected = "a value"
-    nullable = False
-    kind: type = Scalar
-    """The nodes that it takes: how a union of forms chooses."""
-
-    def read(self, reader: Reader, node: Node, path: str, at: Node) -> Any:
-        """Return the checked value, or INVALID after reporting."""
-        raise NotImplementedError
-
-    def fits(self, node: Scalar) -> bool:  # noqa: ARG002
-        """Whether a scalar is spelled as this form asks: how a union of scalar forms chooses."""
-        return True
 
 
 class AnyCheck(Check):
@@ -108,61 +28,6 @@ class AnyCheck(Check):
 
     def read(self, reader: Reader, node: Node, path: str, at: Node) -> Any:  # noqa: ARG002
         return node
-
-
-class TextCheck(Check):
-    """A string, by the strict lexical rule."""
-
-    expected = "a string"
-
-    def __init__(self, schema: Schema) -> None:
-        self.enum: list[str] | None = schema.get("enum")
-        self.pattern: str | None = schema.get("pattern")
-        self.regex: re.Pattern[str] | None = None
-        self.least: int = schema.get("minLength", 0)
-        self.most: int | None = schema.get("maxLength")
-
-    def read(self, reader: Reader, node: Node, path: str, at: Node) -> Any:  # noqa: ARG002
-        if type(node) is not Scalar or node.is_null or node.style == "?":
-            return reader.wrong_type(node, path, self.expected)
-        text = node.text
-        if not self.fits(node):
-            return self.ambiguous(reader, node, path, self.expected)
-        if self.enum is not None and text not in self.enum:
-            return reader.fault(
-                "R104",
-                node,
-                f"`{path}` must be {_one_of(self.enum)}, not `{reader.source.shown(node)}`",
-                hint=_closest(text, self.enum, "use"),
-            )
-        if len(text) < self.least or (self.most is not None and len(text) > self.most):
-            size = f"at least {self.least}" if len(text) < self.least else f"at most {self.most}"
-            return reader.fault("R104", node, f"`{path}` must have {size} characters, not {len(text)}")
-        if self.pattern is not None:
-            if self.regex is None:
-                self.regex = re.compile(re.sub(r"\$\Z", r"\\Z", self.pattern), re.ASCII)
-            if not self.regex.search(text):
-                meaning = PATTERN_MEANINGS.get(self.pattern, f"text matching `{self.pattern}`")
-                return reader.fault(
-                    "R104", node, f"`{path}` must be {meaning}, not `{reader.source.shown(node)}`", hint=_repair(text)
-                )
-        return text
-
-    def fits(self, node: Scalar) -> bool:
-        return bool(node.style) or (scalar.is_plain_string(node.text) and not _SEXAGESIMAL.match(node.text))
-
-    def ambiguous(self, reader: Reader, node: Scalar, path: str, expected: str) -> _Invalid:
-        """Report a plain scalar that some reader takes for something else than a string."""
-        shown = reader.source.shown(node)
-        key = path.rsplit(".", 1)[-1]
-        prefix = "" if key.endswith("]") or not key else f"{key}: "
-        return reader.fault(
-            "R103",
-            node,
-            f"`{path}` must be {expected}, not {_kind_of(node)} `{shown}`",
-            cause=_reading(node),
-            hint=f'quote it: `{prefix}"{shown}"`',
-        )
 
 
 class IntegerCheck(Check):
@@ -175,16 +40,21 @@ class IntegerCheck(Check):
         self.most: int | None = schema.get("maximum")
         self.octal: bool = schema.get("x-octal", False)
 
-    def read(self, reader: Reader, node: Node, path: str, at: Node) -> Any:  # noqa: ARG002
+    def read(self, reader: Reader, node: Node, path: str, at: Node) -> Any:
         if type(node) is not Scalar or not self.fits(node):
-            return reader.wrong_type(node, path, self.expected)
+            return reader.wrong_type(node, path, self.expected, self._unquoted(reader, node, at))
         number = int(node.text, 10 if _INTEGER.match(node.text) else 8)
         if (self.least is not None and number < self.least) or (self.most is not None and number > self.most):
-            bound = (
-                f"at least {self.least}" if self.least is not None and number < self.least else f"at most {self.most}"
-            )
-            return reader.fault("R104", node, f"`{path}` must be {bound}, not `{number}`")
+            is_low = self.least is not None and number < self.least
+            bound = f"at least {self.least}" if is_low else f"at most {self.most}"
+            return reader.fault("R104", node, f"`{path}` must be {bound}, not `{reader.source.shown(node)}`")
         return number
+
+    def _unquoted(self, reader: Reader, node: Node, at: Node) -> str:
+        """Return the hint for a number in quotes."""
+        if type(node) is not Scalar or not node.style or not reader.quotable(node):
+            return ""
+        return f"remove the quotes: `{reader.entry(node, at, node.text)}`" if self.fits(Scalar(node.text, "")) else ""
 
     def fits(self, node: Scalar) -> bool:
         text = node.text
@@ -214,10 +84,20 @@ class BooleanCheck(Check):
 
     expected = "`true` or `false`"
 
-    def read(self, reader: Reader, node: Node, path: str, at: Node) -> Any:  # noqa: ARG002
+    def read(self, reader: Reader, node: Node, path: str, at: Node) -> Any:
         if type(node) is not Scalar or not self.fits(node):
-            return reader.wrong_type(node, path, self.expected)
+            return reader.wrong_type(node, path, self.expected, self._meant(reader, node, at))
         return _BOOLEANS[node.text]
+
+    def _meant(self, reader: Reader, node: Node, at: Node) -> str:
+        """Return the hint for a boolean that is quoted, or spelled as only some readers have it."""
+        if type(node) is not Scalar or not reader.quotable(node):
+            return ""
+        value = scalar.sigs(node.text).value
+        if not isinstance(value, bool):
+            return ""
+        entry = reader.entry(node, at, "true" if value else "false")
+        return f"remove the quotes: `{entry}`" if node.style else f"write `{entry}`"
 
     def fits(self, node: Scalar) -> bool:
         return not node.style and node.text in _BOOLEANS
@@ -238,9 +118,10 @@ class ListCheck(Check):
 
     def read(self, reader: Reader, node: Node, path: str, at: Node) -> Any:  # noqa: ARG002
         if type(node) is not Sequence:
-            return reader.wrong_type(node, path, self.expected)
+            return reader.wrong_type(node, path, self.expected, "write each item on a line of its own, after `- `")
         if self.most is not None and len(node.items) > self.most:
-            return reader.fault("R104", node, f"`{path}` must have at most {self.most} items, not {len(node.items)}")
+            told = f"`{path}` must have at most {wording.counted(self.most, 'item')}, not {len(node.items)}"
+            return reader.fault("R104", node, told)
         read = self.item.read
         made = [read(reader, item, f"{path}[{i}]", item) for i, item in enumerate(node.items)]
         return INVALID if any(value is INVALID for value in made) else made
@@ -257,23 +138,31 @@ class MapCheck(Check):
 
     def read(self, reader: Reader, node: Node, path: str, at: Node) -> Any:  # noqa: ARG002
         if type(node) is not Mapping:
-            return reader.wrong_type(node, path, self.expected)
+            return _no_mapping(reader, node, path)
         made: dict[str, Any] = {}
         broken = False
         for key, value in node.entries:
             if not key.is_string:
+                quotable = reader.quotable(key)
                 reader.fault(
                     "R103",
                     key,
-                    f"a key of `{path}` must be a string, not {_kind_of(key)} `{reader.source.shown(key)}`",
-                    cause=_reading(key),
-                    hint=f'quote it: `"{key.text}":`',
+                    f"a key of `{path}` must be a string, not {wording.kind_of(key)} `{reader.source.shown(key)}`",
+                    cause=wording.reading(key, quoting=quotable),
+                    hint=f'quote it: `"{key.text}":`' if quotable else "quote it",
                 )
                 broken = True
                 continue
             made[key.text] = self.value.read(reader, value, f"{path}.{key.text}" if path else key.text, key)
             broken = broken or made[key.text] is INVALID
         return INVALID if broken else made
+
+
+def _no_mapping(reader: Reader, node: Node, path: str) -> Invalid:
+    hint = "write its entries below it, as `key: value`" if path else "begin with the first key, without `- `"
+    if type(node) is Sequence and path:
+        hint = "write its entries as `key: value`, without `- `"
+    return reader.wrong_type(node, path, "a mapping", hint)
 
 
 class FreeCheck(Check):
@@ -283,7 +172,7 @@ class FreeCheck(Check):
     kind = Mapping
 
     def read(self, reader: Reader, node: Node, path: str, at: Node) -> Any:  # noqa: ARG002
-        return node if type(node) is Mapping else reader.wrong_type(node, path, self.expected)
+        return node if type(node) is Mapping else _no_mapping(reader, node, path)
 
 
 class ObjectCheck(Check):
@@ -297,6 +186,8 @@ class ObjectCheck(Check):
         self.defaults: dict[str, Any] = {}
         self.required: list[str] = []
         self.open = False
+        self.unlisted: frozenset[str] = frozenset()
+        """Fields that have a place of their own elsewhere: no suggestion names them."""
 
     def empty(self) -> Record:
         """Return the record of an absent mapping."""
@@ -309,7 +200,7 @@ class ObjectCheck(Check):
 
     def read(self, reader: Reader, node: Node, path: str, at: Node) -> Any:
         if type(node) is not Mapping:
-            return reader.wrong_type(node, path, self.expected)
+            return _no_mapping(reader, node, path)
         made = self._defaults()
         before = len(reader.faults)
         misspelled: set[str] = set()
@@ -334,23 +225,20 @@ class ObjectCheck(Check):
         return Record(made, node) if len(reader.faults) == before else INVALID
 
     def _unknown(self, reader: Reader, key: Scalar, path: str, node: Mapping) -> str:
-        import difflib
-
-        where = f" in `{path}`" if path else ""
-        absent = [name for name in self.fields if node.get(name) is None]
-        folded = {name.lower(): name for name in absent}
-        close = folded.get(key.text.replace("_", "").replace("-", "").lower())
-        if close is None:
-            close = next(iter(difflib.get_close_matches(key.text, absent, 1, 0.7)), None)
-        names = sorted(self.fields)
-        listed = ", ".join(f"`{name}`" for name in names[:12]) + (", …" if len(names) > 12 else "")
+        """Report a field that the form does not have; return the field that was probably meant."""
+        offered = sorted(set(self.fields) - self.unlisted)
+        close = wording.closest(key.text, (name for name in offered if node.get(name) is None), 0.7)
+        names = sorted(offered, key=lambda name: name != close)
         shown = "…" if reader.source.is_hidden(key.line) else key.text
+        hint = f"rename it to `{close}`" if close else "remove it"
+        if not close and not path and "values" in self.fields:
+            hint = "put it under `values` if it is the chart's, else remove it"
         reader.fault(
             "R101",
             key,
-            f"unknown field `{shown}`{where}",
-            cause=f"{'`' + path + '`' if path else 'the document'} allows {listed}",
-            hint=f"rename it to `{close}`" if close else "remove it",
+            f"unknown field `{shown}`" + (f" in `{path}`" if path else ""),
+            cause=f"{f'`{path}`' if path else 'the document'} allows {wording.listed(names, most=wording.LISTED)}",
+            hint=hint,
         )
         return close or ""
 
@@ -369,13 +257,13 @@ class UnionCheck(Check):
         if type(node) is Scalar and len(options) > 1:
             options = [option for option in options if option.fits(node)]
             if not options:
-                return self._unlike(reader, node, path)
+                return self._unlike(reader, node, path, at)
         return options[0].read(reader, node, path, at)
 
-    def _unlike(self, reader: Reader, node: Scalar, path: str) -> _Invalid:
+    def _unlike(self, reader: Reader, node: Scalar, path: str, at: Node) -> Invalid:
         text = next((option for option in self.options if isinstance(option, TextCheck)), None)
         if text is not None:
-            return text.ambiguous(reader, node, path, self.expected)
+            return text.ambiguous(reader, node, path, at, self.expected)
         return reader.wrong_type(node, path, self.expected)
 
 
@@ -437,6 +325,7 @@ def _compile_object(schema: Schema, defs: dict[str, Schema], made: dict[str, Che
     check = ObjectCheck()
     check.open = extra is not False
     check.required = schema.get("required", [])
+    check.unlisted = frozenset(schema.get("x-unlisted", ()))
     for name, inner in schema["properties"].items():
         attribute = snake_case(name)
         field = _compile(inner, defs, made)
@@ -451,52 +340,3 @@ def _compile_object(schema: Schema, defs: dict[str, Schema], made: dict[str, Che
 def snake_case(name: str) -> str:
     """Return the attribute name of a YAML field (`dependsOn` -> `depends_on`)."""
     return re.sub(r"(?<=[a-z0-9])([A-Z])", lambda m: "_" + m.group(1).lower(), name)
-
-
-def _kind_of(node: Scalar) -> str:
-    if node.style:
-        return "the string"
-    kinds = (scalar.sigs(node.text).kind, scalar.kyaml(node.text).kind)
-    for kind, word in (("bool", "the boolean"), ("null", "the null"), ("timestamp", "the date")):
-        if kind in kinds:
-            return word
-    return "the number" if "int" in kinds or "float" in kinds else "the text"
-
-
-def _reading(node: Scalar) -> str:
-    """Say what the readers make of an ambiguous plain scalar."""
-    sigs, kyaml = scalar.sigs(node.text), scalar.kyaml(node.text)
-    readings = sorted({_shown_value(r.value) for r in (sigs, kyaml) if r.kind != "string" or r.value != node.text})
-    told = " or ".join(f"`{reading}`" for reading in readings if reading != node.text)
-    return f"YAML reads it as {told}" if told else "YAML readers take the plain text for something else than a string"
-
-
-def _shown_value(value: object) -> str:
-    return (
-        {True: "true", False: "false", None: "null"}[value] if isinstance(value, bool) or value is None else str(value)
-    )
-
-
-def _one_of(names: Iterable[str]) -> str:
-    listed = [f"`{name}`" for name in names]
-    return listed[0] if len(listed) == 1 else ", ".join(listed[:-1]) + " or " + listed[-1]
-
-
-def _closest(text: str, names: Iterable[str], verb: str) -> str:
-    import difflib
-
-    options = list(names)
-    folded = {name.lower(): name for name in options}
-    close = folded.get(text.lower()) or next(iter(difflib.get_close_matches(text, options, 1)), None)
-    return f"{verb} `{close}`" if close else f"{verb} one of these"
-
-
-def _repair(text: str) -> str:
-    lowered = re.sub(r"[^a-z0-9-]+", "-", text.lower()).strip("-")
-    if lowered != text and re.fullmatch(r"[A-Za-z0-9_. -]+", text) and lowered and not text[0].isdigit():
-        return f"use `{lowered}`"
-    return ""
-
-
-def _or_drop(path: str) -> str:
-    return f"give `{path}` a value, or remove the key" if path else ""
