@@ -1,23 +1,40 @@
-"""Text that is to be shown in, the same text without secrets out."""
+"""Text that is to be shown in, the same text without secrets and control characters out."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-_CREDENTIAL = re.compile(
-    r"""(?ix) (?<![\w.-]) (["']?[\w.-]*
-    (?:passw(?:or)?d|passphrase|token|secret[_-]?key|api[_-]?key|private[_-]?key|credentials?)["']?
-    \s*:\s*) (?![|>&*{\[]|$) (?!["']?\s*$) .+ """
-)
+BLANK = "…"
+"""Stands for what is not shown."""
+
+_WORDS = r"(?:passw(?:or)?d|passphrase|token|secret[_-]?key|api[_-]?key|private[_-]?key|credentials?)"
+_KEY = rf"(?<![\w.-])[\"']?[\w.-]*{_WORDS}[\"']?\s*:"
+_BLOCK = r"[|>][-+0-9]*\s*(?:#.*)?$"
+_CREDENTIAL = re.compile(rf"(?i)({_KEY}\s*+)(?![{{\[*#]|{_BLOCK}|$|[\"']{{0,2}}\s*$|&\S*\s*$).+")
+_CREDENTIAL_ABOVE = re.compile(rf"(?i){_KEY}\s*+(?:[&!]\S*\s*)*(?P<block>{_BLOCK})?(?:#.*)?$")
+_NAMED = re.compile(rf"(?i)[\"']?name[\"']?\s*:\s*[\"']?[\w.-]*(?:{_WORDS}|secret)[\"']?\s*$")
+_NAMED_VALUE = re.compile(r"((?:^|\s)[\"']?value[\"']?\s*:).*")
 _SOPS = re.compile(r"ENC\[[^\]]*\]?")
-_SECRET_KIND = re.compile(r"^kind: [\"']?Secret[\"']?\s*$", re.MULTILINE)
-_SECRET_DATA = re.compile(r"^(?:data|stringData):\n(?:[ #-].*\n|\n)*", re.MULTILINE)
-_VALUE = re.compile(r"^( +[^:\n]+:).*\n(?:   +.*\n|\n)*", re.MULTILINE)
+_SECRET_KIND = re.compile(r"""(?:^|[\s{,])["']?kind["']?\s*:\s*["']?Secret["']?\s*(?:$|[\n#,}])""")
+_DATA = re.compile(r"""(?P<lead>\s*(?:- +)*)["']?(?:data|stringData)["']?\s*:(?P<rest>.*)""")
+_INNER_DATA = re.compile(r"""[{,]\s*["']?(?:data|stringData)["']?\s*:""")
+_ENTRY = re.compile(r"( +[^:\n]+:)(?:\s.*)?")
+_NESTED = re.compile(r"""\s*(?:- |-$|(?:[^\s"'#][^#]*|"[^"]*"|'[^']*'):(?:\s|$))""")
+# Controls of terminals and of writing direction, what ends a line, and what UTF-8 cannot carry.
+_UNPRINTABLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
+)
+
+
+def printable(text: str) -> str:
+    """Return one line of text with each character that a terminal would obey, or could not show, as `·`."""
+    return text if text.isascii() and text.isprintable() else _UNPRINTABLE.sub("·", text)
 
 
 def redact_line(line: str) -> str:
     """Blank what looks like a credential, or is a SOPS value, in one line."""
-    return _SOPS.sub("…", _CREDENTIAL.sub(r"\1…", line))
+    return _SOPS.sub(BLANK, _CREDENTIAL.sub(rf"\1{BLANK}", line))
 
 
 def has_credential(line: str) -> bool:
@@ -26,9 +43,79 @@ def has_credential(line: str) -> bool:
 
 
 def redact(text: str) -> str:
-    """Blank the data of Secrets, and every credential, in a rendered file."""
-    documents = text.split("\n---\n")
-    for index, document in enumerate(documents):
-        if _SECRET_KIND.search(document):
-            documents[index] = _SECRET_DATA.sub(lambda data: _VALUE.sub(r"\1 …\n", data.group()), document + "\n")[:-1]
-    return "\n".join(redact_line(line) for line in "\n---\n".join(documents).split("\n"))
+    """Blank the data of Secrets, and every credential, in a YAML file; lines of a blanked value are left out.
+
+    The file may be anything that lies in the tree, also one that no parser takes.
+    """
+    documents: list[list[str]] = [[]]
+    for line in text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n"):
+        if line.startswith("---"):
+            documents.append([])
+        documents[-1].append(line)
+    made: list[str] = []
+    for document in documents:
+        lines: Iterator[str] = iter(document)
+        if _SECRET_KIND.search("\n".join(document)):
+            lines = _without_data(lines)
+        made += _without_credentials(lines)
+    return "\n".join(made)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+def _without_data(lines: Iterator[str]) -> Iterator[str]:
+    """Blank what stands under `data` and `stringData`; all that follows them in a flow mapping."""
+    inside: int | None = None
+    child = 0
+    for line in lines:
+        if inside is not None and (not line.strip() or _indent(line) > inside):
+            child = child or _indent(line)
+            entry = _ENTRY.fullmatch(line) if _indent(line) == child else None
+            if entry is not None:
+                yield f"{entry[1]} {BLANK}"
+            continue
+        inside = None
+        if _INNER_DATA.search(line):
+            yield BLANK
+            return
+        start = _DATA.fullmatch(line)
+        if start is None:
+            yield line
+        elif start["rest"].strip() and not start["rest"].lstrip().startswith("#"):
+            yield line[: start.start("rest")] + f" {BLANK}"
+            inside, child = len(start["lead"]), 1 << 20
+        else:
+            yield line
+            inside, child = len(start["lead"]), 0
+
+
+def _without_credentials(lines: Iterator[str]) -> Iterator[str]:
+    """Blank values of keys, and of named entries (`name: X`, `value: Y`), that look like credentials."""
+    inside: int | None = None
+    is_open = False
+    named: int | None = None
+    for line in lines:
+        indent = _indent(line)
+        if inside is not None and (not line.strip() or indent > inside) and (is_open or not _NESTED.match(line)):
+            # A block scalar or a wrapped one.
+            is_open = True
+            continue
+        inside, is_open = None, False
+        column = indent + 2 if line.lstrip().startswith("- ") else indent
+        if _NAMED.search(line):
+            named = column
+        elif named is not None and column == named and _NAMED_VALUE.search(line):
+            yield _NAMED_VALUE.sub(rf"\1 {BLANK}", line)
+            inside, is_open = indent, True
+            continue
+        elif column < (named or 0) or line.lstrip().startswith("- "):
+            named = None
+        blanked = redact_line(line)
+        if blanked != line and _CREDENTIAL.search(line):
+            inside, is_open = indent, True
+        elif above := _CREDENTIAL_ABOVE.search(line):
+            inside, is_open = indent, above["block"] is not None
+            blanked = f"{line} {BLANK}" if is_open else line
+        yield blanked

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from render.diagnostics import Diagnostic, Location
+from render.redact import printable
 
 if TYPE_CHECKING:
     from render.build import Build
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 FORMATS = ("full", "concise", "json", "github")
 JSON_VERSION = 1
+WIDTH = 100
+"""Columns of a source line that are shown; a longer one is clipped around what the carets mark."""
+_BEFORE = 40
 _COLOURS = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "bold": "\x1b[1m", "dim": "\x1b[2m", "off": "\x1b[0m"}
 
 
@@ -27,30 +31,54 @@ def render_full(diagnostic: Diagnostic, *, colour: bool = False) -> str:
     paint = _COLOURS if colour else dict.fromkeys(_COLOURS, "")
     place = diagnostic.location
     head = f"{paint[diagnostic.severity]}{diagnostic.severity}[{diagnostic.code}]{paint['off']}"
-    lines = [f"{head}: {paint['bold']}{diagnostic.message}{paint['off']}", f" --> {place}"]
+    lines = [f"{head}: {paint['bold']}{printable(diagnostic.message)}{paint['off']}", f" --> {printable(str(place))}"]
     if diagnostic.snippet and place.column:
-        number = str(place.line)
-        gutter = " " * len(number)
-        snippet = diagnostic.snippet.replace("\t", " ")
-        width = max(1, min(place.length, len(snippet) - place.column + 1))
-        lines.append(f"{number} | {snippet}")
-        lines.append(f"{gutter} | {' ' * (place.column - 1)}{'^' * width}")
+        lines += _marked(diagnostic.snippet, place)
     indent = " " * (len(str(place.line)) + 1 if place.line else 2)
-    lines += [f"{indent}= {what}: {where}" for where, what in diagnostic.related]
-    if diagnostic.cause:
-        lines.append(f"{indent}= cause: {diagnostic.cause}")
-    if diagnostic.hint:
-        lines.append(f"{indent}= hint: {diagnostic.hint}")
+    told = [(what, str(where)) for where, what in diagnostic.related]
+    told += [("cause", diagnostic.cause), ("hint", diagnostic.hint)]
+    lines += [f"{indent}= {what}: {printable(text)}" for what, text in told if text]
     if diagnostic.detail:
         lines.append(diagnostic.detail.rstrip("\n"))
     return "\n".join(lines) + "\n"
+
+
+def _marked(snippet: str, place: Location) -> list[str]:
+    """Return the source line under its number, and the carets below it."""
+    number = str(place.line)
+    first, length = place.column - 1, max(1, min(place.length, len(snippet) - place.column + 1))
+    if len(snippet) > WIDTH:
+        snippet, first, length = _clip(snippet, first, length)
+    shown = printable(snippet.replace("\t", " "))
+    return [
+        f"{number} | {shown}",
+        f"{' ' * len(number)} | {' ' * _columns(shown[:first])}{'^' * max(1, _columns(shown[first : first + length]))}",
+    ]
+
+
+def _clip(snippet: str, first: int, length: int) -> tuple[str, int, int]:
+    """Return a window of a long line that holds what is marked, or its beginning, and where that is in it."""
+    start = 0 if first + min(length, WIDTH - _BEFORE) <= WIDTH else max(0, min(first - _BEFORE, len(snippet) - WIDTH))
+    window = snippet[start : start + WIDTH]
+    before, after = "…" if start else "", "…" if start + WIDTH < len(snippet) else ""
+    moved = first - start
+    return before + window + after, moved + len(before), max(1, min(length, len(window) - moved))
+
+
+def _columns(text: str) -> int:
+    """Return the columns that a text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(one) else 2 if east_asian_width(one) in "WF" else 1 for one in text)
 
 
 def render_concise(diagnostic: Diagnostic) -> str:
     """Return a diagnostic as one line."""
     hint = f"; {diagnostic.hint}" if diagnostic.hint else ""
     severity = "" if diagnostic.severity == "error" else "warning: "
-    return f"{diagnostic.location}: {diagnostic.code} {severity}{diagnostic.message}{hint}\n"
+    return printable(f"{diagnostic.location}: {diagnostic.code} {severity}{diagnostic.message}{hint}") + "\n"
 
 
 def render_github(diagnostic: Diagnostic) -> str:
@@ -63,7 +91,7 @@ def render_github(diagnostic: Diagnostic) -> str:
         fields.append(f"col={place.column}")
     fields.append(f"title={diagnostic.code}")
     parts = [diagnostic.message, diagnostic.cause, f"hint: {diagnostic.hint}" if diagnostic.hint else ""]
-    text = "\n".join(part for part in parts if part)
+    text = "\n".join(printable(part) for part in parts if part)
     return f"::{diagnostic.severity} {','.join(fields)}::{_data(text)}\n"
 
 
@@ -72,13 +100,17 @@ def _data(text: str) -> str:
 
 
 def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+    return _data(printable(text)).replace(":", "%3A").replace(",", "%2C")
 
 
 def render_json(diagnostics: Sequence[Diagnostic], summary: dict[str, object]) -> str:
     """Return the whole report as one JSON document (`docs/json.md`)."""
     report = {"version": JSON_VERSION, **summary, "diagnostics": [_as_json(one) for one in diagnostics]}
-    return json.dumps(report, indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps(report, indent=2, ensure_ascii=False)
+    if any(printable(line) != line for line in text.split("\n")):
+        # Such as a file name that is no UTF-8.
+        text = json.dumps(report, indent=2, ensure_ascii=True)
+    return text + "\n"
 
 
 def _as_json(diagnostic: Diagnostic) -> dict[str, object]:
@@ -129,4 +161,4 @@ def summary_lines(made: Build, changes: Changes, *, checking: bool) -> list[str]
     changed = len(changes.new) + len(changes.changed)
     line = f"{count(made.services, 'service')}, {count(changed + changes.unchanged, 'file')}: "
     line += f"{changed} {would}changed, {changes.unchanged} unchanged, {len(changes.stale)} {would}pruned"
-    return [*lines, line]
+    return [*map(printable, lines), line]
