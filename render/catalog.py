@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
     from render.model.service import Service
 
 SUFFIXES = (".yaml", ".yml")
+# What no comment of a YAML file can hold: controls, line ends, and bytes that are not UTF-8 (surrogates in Python).
+_ODD_NAME = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
 @dataclass(slots=True)
@@ -71,13 +76,12 @@ def shown_path(path: Path) -> str:
 def read_file(path: Path, shown: str) -> tuple[Source, list[Diagnostic]]:
     """Return the source of a file; an unreadable one is a fault, and an empty source."""
     try:
-        data = path.read_bytes()
+        data = _read_bytes(path)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
         fault = Diagnostic(
             Location(shown),
             "R001",
-            f"cannot read the file: {reason}",
+            f"cannot read the file: {reason_of(error)}",
             cause="a file that is skipped would be a service that is deleted",
             hint="make it readable, or remove it",
         )
@@ -85,13 +89,49 @@ def read_file(path: Path, shown: str) -> tuple[Source, list[Diagnostic]]:
     return decode(shown, data)
 
 
+def _read_bytes(path: Path) -> bytes:
+    """Read a regular file; opening a pipe or a device must not wait for it."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        found = os.fstat(handle)
+        if stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        parts = []
+        while part := os.read(handle, 1 << 20):
+            parts.append(part)
+        return b"".join(parts)
+    finally:
+        os.close(handle)
+
+
+def reason_of(error: OSError) -> str:
+    """Return what the system says of a failed call, without the path."""
+    return (error.strerror or str(error)).lower()
+
+
+def odd_name(path: Path, name: str) -> Diagnostic | None:
+    """Return the fault of a file or folder name that no header line could hold; None for a sound one."""
+    if _ODD_NAME.search(name) is None:
+        return None
+    return Diagnostic(
+        Location(shown_path(path)),
+        "R001",
+        "the name holds a control character, or is not UTF-8",
+        cause="names of catalog files stand in a comment of every generated file",
+        hint="rename it",
+    )
+
+
 def read_platform(path: Path) -> tuple[PlatformFile | None, list[Diagnostic]]:
     """Return the platform file, or None and what is wrong with it."""
     shown = shown_path(path)
-    if not path.exists():
+    if not os.path.lexists(path):
         hint = "write one (`cluster` and `flux.version` are all it needs), or name another with `--platform`"
         return None, [Diagnostic(Location(shown), "R105", "there is no platform file", hint=hint)]
-    source, faults = read_file(path, shown)
+    odd = odd_name(path, path.name)
+    source, faults = read_file(path, shown) if odd is None else (Source(shown, ""), [odd])
     documents: list[Document] = []
     if not faults:
         documents, faults = parse(source)
@@ -99,7 +139,8 @@ def read_platform(path: Path) -> tuple[PlatformFile | None, list[Diagnostic]]:
         return None, faults
     if len(documents) != 1:
         where = documents[1].root if documents else None
-        message = "a platform file must hold one document" + ("" if documents else ", and this one is empty")
+        seen = f"this one has {len(documents)}" if documents else "this one is empty"
+        message = f"a platform file must hold one document, and {seen}"
         return None, [source.fault("R105", where, message, hint="describe one cluster in one file")]
     root = documents[0].root
     value = Reader(source, faults).read(schema.check("platform"), root, "")
@@ -111,7 +152,9 @@ def read_platform(path: Path) -> tuple[PlatformFile | None, list[Diagnostic]]:
     try:
         flux = FluxVersion.parse(platform.flux.version)
     except VersionError as error:
-        return None, [source.fault("R104", node, f"`flux.version` {error}", hint="name the release the cluster runs")]
+        wanted, _, examples = str(error).partition(", such as ")
+        hint = "name the release the cluster runs" + (f", such as {examples}" if examples else "")
+        return None, [source.fault("R104", node, f"`flux.version` {wanted}, not `{platform.flux.version}`", hint=hint)]
     return PlatformFile(platform, root, source, path.name, flux), faults
 
 
@@ -133,39 +176,59 @@ def _scan(folder: Path, top: Path, found: list[Path], faults: list[Diagnostic]) 
     try:
         entries = list(os.scandir(folder))
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
         hint = "name the catalog folder, such as `render build catalog`"
-        faults.append(Diagnostic(Location(shown_path(folder)), "R001", f"cannot read the folder: {reason}", hint=hint))
+        told = f"cannot read the folder: {reason_of(error)}"
+        faults.append(Diagnostic(Location(shown_path(folder)), "R001", told, hint=hint))
         return
     for entry in entries:
         if entry.name.startswith("."):
             continue
+        is_folder = _is_folder(entry)
+        if not (is_folder or entry.name.endswith(SUFFIXES)):
+            continue
         path = Path(entry.path)
-        if entry.is_symlink() and (entry.is_dir() or entry.name.endswith(SUFFIXES)):
-            target = path.resolve()
-            if entry.is_dir() or not target.is_relative_to(top.resolve()):
-                faults.append(
-                    Diagnostic(
-                        Location(shown_path(path)),
-                        "R001",
-                        "a symbolic link to a folder, or out of the catalog, is not followed",
-                        cause="what it points to is not part of the catalog that is reviewed",
-                        hint="put the files themselves into the catalog",
-                    )
-                )
-                continue
-        if entry.is_dir():
+        fault = odd_name(path, entry.name) or _link_fault(path, top, entry)
+        if fault is not None:
+            faults.append(fault)
+        elif is_folder:
             _scan(path, top, found, faults)
-        elif entry.name.endswith(SUFFIXES):
+        else:
             found.append(path)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        # A link that leads to itself.
+        return False
+
+
+def _link_fault(path: Path, top: Path, entry: os.DirEntry[str]) -> Diagnostic | None:
+    """Return why a link is not followed: only one to a file inside the catalog is."""
+    if not entry.is_symlink():
+        return None
+    target = os.path.realpath(path)
+    if not _is_folder(entry) and Path(target).is_relative_to(os.path.realpath(top)):
+        return None
+    return Diagnostic(
+        Location(shown_path(path)),
+        "R001",
+        "a symbolic link to a folder, or out of the catalog, is not followed",
+        cause="what it points to is not part of the catalog that is reviewed",
+        hint="put the files themselves into the catalog",
+    )
 
 
 def read_catalog(folder: Path) -> Iterator[CatalogFile]:
     """Read a catalog file by file, in the order of their paths."""
     files, faults = find_files(folder)
+    name = folder.resolve().name
+    odd = odd_name(folder, name)
+    if odd is not None:
+        files, faults = [], [odd]
     if faults:
         yield CatalogFile(folder.name, [], faults, [], False)
-    name = folder.resolve().name
     for path in files:
         yield read_definitions(path, f"{name}/{path.relative_to(folder).as_posix()}")
 
@@ -185,7 +248,8 @@ def read_definitions(path: Path, label: str) -> CatalogFile:
         _hide_secrets(source, root)
         before = len(file.faults)
         value = Reader(source, file.faults).read(check, root, "")
-        _lint_scalars(source, root, file.faults)
+        refused = {fault.location for fault in file.faults[before:]}
+        file.faults += (fault for fault in _lint_scalars(source, root) if fault.location not in refused)
         if value is not INVALID and not any(fault.severity == "error" for fault in file.faults[before:]):
             assert type(root) is Mapping
             file.definitions.append(Definition(cast("Service", value), root, source, label))
@@ -203,8 +267,9 @@ def _hide_secrets(source: Source, root: Node) -> None:
             source.hide(item)
 
 
-def _lint_scalars(source: Source, root: Node, faults: list[Diagnostic]) -> None:
-    """Warn of plain scalars that the two readers in Flux's path take differently; each place once."""
+def _lint_scalars(source: Source, root: Node) -> list[Diagnostic]:
+    """Return warnings of plain scalars that the two readers in Flux's path take differently; each place once."""
+    faults: list[Diagnostic] = []
     seen: set[int] = set()
     stack: list[Node] = [root]
     while stack:
@@ -224,15 +289,17 @@ def _lint_scalars(source: Source, root: Node, faults: list[Diagnostic]) -> None:
             if not key.style and scalar.keys_differ(key.text):
                 faults.append(_differing(source, key, "key"))
             stack.append(value)
+    return faults
 
 
 def _differing(source: Source, node: Scalar, what: str) -> Diagnostic:
     shown = source.shown(node)
+    quoted = f' (`"{shown}"`)' if shown == node.text else ""
     return source.fault(
         "R008",
         node,
         f"two readers take the {what} `{shown}` differently",
         cause="the kustomize build reads YAML by other rules than Helm and postBuild substitution do",
-        hint=f'quote it if it is text (`"{shown}"`), or write it in one plain form, such as `true` or `17`',
+        hint=f"quote it if it is text{quoted}, or write it in one plain form, such as `true` or `17`",
         severity="warning",
     )

@@ -20,7 +20,8 @@ CODES: dict[str, Page] = {
         "A file or folder cannot be read",
         _E,
         "Every file of the catalog is read or the run fails: a file that is skipped would be a service that Flux deletes. "
-        "The file may be unreadable, not UTF-8, or a symbolic link out of the catalog.",
+        "The file may be unreadable, not UTF-8, or a symbolic link out of the catalog. Names are written into the first line of "
+        "generated files, so a name with control characters, line breaks, or bytes that are not UTF-8 is refused too.",
     ),
     "R002": Page(
         "Duplicate key",
@@ -195,7 +196,8 @@ CODES: dict[str, Page] = {
     "R503": Page(
         "A generated file was edited by hand",
         _E,
-        "The text does not fit the digest in the header (what the image bot writes does not change it). Bring the change into "
+        "The text does not fit the digest in the header (what the image bot writes does not change it), and its objects or "
+        "markers are not those that would be written: other line ends or indents alone are no edit. Bring the change into "
         "the catalog, or give it up with `--force PATH`.",
     ),
     "R504": Page(
@@ -217,7 +219,8 @@ CODES: dict[str, Page] = {
     "R508": Page(
         "The output tree cannot be read or written",
         _E,
-        "Each file is replaced atomically, so those before the fault are new, those after it old, none half-written.",
+        "The root cannot be made or locked, something else stands in the place of a file or folder, or a call of the system "
+        "fails. Each file is replaced atomically, so those before the fault are new, those after it old, none half-written.",
     ),
     "R509": Page(
         "The override table is gone",
@@ -234,8 +237,8 @@ CODES: dict[str, Page] = {
     "R511": Page(
         "An upgrade that is a reinstall",
         _E,
-        "A changed release name, namespace or chart name makes Flux uninstall and install again: data may be lost. Say "
-        "`--allow-reinstall SERVICE` if that is wanted.",
+        "A changed release name, namespace or chart name makes Flux uninstall and install again, and a Deployment that "
+        "becomes a StatefulSet gets new volumes: data may be lost. Say `--allow-reinstall SERVICE` if that is wanted.",
     ),
     "R601": Page(
         "The override table",
@@ -333,12 +336,13 @@ def document() -> str:
         "R5": "Output tree",
         "R6": "Image overrides",
         "R7": "Update policies",
+        "R8": "Import",
     }
     out = ["# Diagnostics\n", "What `render explain CODE` prints. Codes are never given another meaning.\n"]
     family = ""
     for code in CODES:
         if code[:2] != family:
             family = code[:2]
-            out.append(f"# {family}: {families[family]}\n")
-        out.append(page(code))
+            out.append(f"## {family}: {families[family]}\n")
+        out.append(f"#{page(code)}")
     return "\n".join(out)
