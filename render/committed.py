@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from render.flux.image import ImageError, Reference
+from render.flux.overrides import Entry, Table
 
 FILES = ("apps/{}/helmrelease.yaml", "apps/{}/workload.yaml", "apps/{}/extra.yaml", "configs/{}/extra.yaml")
 _MARKED = re.compile(
@@ -19,6 +20,14 @@ _REPOSITORY = re.compile(
     r"spec:\n(?:  .*\n)*?  image: \"?(?P<image>[^\"\n]+)",
     re.MULTILINE,
 )
+TABLE_COMMENT = "registries.imageOverrides"
+"""The comment line that alone tells the platform's table from a release's own post-renderers."""
+_TABLE = re.compile(rf"^ *# {re.escape(TABLE_COMMENT)}\n(?P<table>(?: .*\n)*)", re.MULTILINE)
+_FIELD = re.compile(
+    r"^ *(?:- )?(?P<name>name|newName|newTag|digest): (?P<quote>\"?)(?P<text>[^\"\n]+)(?P=quote)$", re.MULTILINE
+)
+_LITERAL = re.compile(r"^(?P<lead> *(?:- +)*)(?P<key>[^\n]*: )?[|>][-+0-9]*$", re.MULTILINE)
+"""The line that begins a literal block, as the value of a key or as a list item."""
 
 
 @dataclass(slots=True)
@@ -49,7 +58,7 @@ class Committed:
             text = self._read(pattern.format(service))
             if '"$imagepolicy"' not in text:
                 continue
-            for match in _MARKED.finditer(text):
+            for match in _MARKED.finditer(_without_literals(text)):
                 marks = found.setdefault(match["policy"], Marks())
                 _take(marks, match["part"], match["text"])
         if found:
@@ -58,12 +67,41 @@ class Committed:
                 marks.name = marks.name or match["image"]
         return found
 
+    def table(self, service: str) -> Table:
+        """Return the override table that the service's committed release carries; an empty one without any."""
+        match = _TABLE.search(self._read(f"apps/{service}/helmrelease.yaml"))
+        entries: list[dict[str, str]] = []
+        for field in _FIELD.finditer(match["table"]) if match else ():
+            if field["name"] == "name":
+                entries.append({})
+            entries[-1][field["name"]] = field["text"]
+        return Table(Entry.of(entry) for entry in entries)
+
     def _read(self, path: str) -> str:
         try:
-            return (self.root / path).read_bytes().decode("utf-8", errors="replace").replace("\r\n", "\n")
+            text = (self.root / path).read_bytes().decode("utf-8", errors="replace")
         except OSError:
             # A file that is not there has no marks; one that cannot be read is reported when the tree is compared.
             return ""
+        text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+        # Which side of a merge is meant is for a person to say; the file is reported when the tree is compared.
+        return "" if "\n<<<<<<< " in "\n" + text and "\n>>>>>>> " in text else text
+
+
+def _without_literals(text: str) -> str:
+    """Drop the lines of literal blocks: what looks like a marker there is text, and the bot leaves it alone."""
+    if _LITERAL.search(text) is None:
+        return text
+    kept: list[str] = []
+    limit = -1
+    for line in text.split("\n"):
+        if limit >= 0 and (not line.strip(" ") or len(line) - len(line.lstrip(" ")) > limit):
+            continue
+        kept.append(line)
+        match = _LITERAL.search(line)
+        # The text is deeper than its key, or than the dash of its list item.
+        limit = -1 if match is None else len(match["lead"]) - (0 if match["key"] else 2)
+    return "\n".join(kept)
 
 
 def _take(marks: Marks, part: str | None, text: str) -> None:

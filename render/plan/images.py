@@ -1,45 +1,31 @@
 """A service's images in, where each is written and what it becomes out.
 
 For every image: the declared reference, the sites it is written at, the effective reference after the release's own
-post-renderers and the platform's table, and whether anything keeps it up to date.
+post-renderers and the platform's table, and whether anything keeps it up to date. An image with a fault stays among
+the others, so that what else is wrong with it or with them is told in the same run.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from render.catalog import Definition
+from render.diagnostics import Location
 from render.flux.image import ImageError, Reference, split_tag
-from render.flux.overrides import Entry, Outcome, OverrideFailure, Step, Table
+from render.flux.overrides import Step, split
 from render.plan import paths
 from render.plan.context import Context, Report
-from render.yaml.source import Mapping, Node, Scalar, Sequence
+from render.plan.renderers import OwnEntry, Renderers, decides
+from render.plan.sites import SHAPE_PARTS, WHOLE, Site, Sites, refuse_reference, shape_of
+from render.yaml.source import Mapping, Node
 
 if TYPE_CHECKING:
     from render.model.platform import ChartSource
     from render.model.service import Image, Update
     from render.plan.policy import Policy
 
-PARTS = ("registry", "repository", "tag", "digest")
-SHAPE_PARTS = {
-    "split": ("repository", "tag"),
-    "registry": ("registry", "repository", "tag"),
-    "digest": ("repository", "tag", "digest"),
-    "tag": ("tag",),
-}
-EXTRA_OBJECTS = "extraObjects"
-
-
-@dataclass(slots=True)
-class Site:
-    """One place an image is written at, or read from."""
-
-    path: paths.Path
-    parts: dict[str, paths.Path]
-    """Path of each part, for shapes that have parts."""
-    in_object: int | None = None
-    """Index into `extraObjects`; None: the release's values."""
+__all__ = ["SHAPE_PARTS", "WHOLE", "ImagePlan", "Images", "Renderers", "Site"]
 
 
 @dataclass(slots=True)
@@ -52,85 +38,90 @@ class ImagePlan:
     """How people find it: `source.image`, `images.exporter`."""
     node: Node
     reference: Reference
-    """As declared; with `pin`, the pinned version."""
+    """The version that is written: the declared one, with `pin` the pinned one, or the committed one that stays."""
     shape: str
+    """`container` for a plain workload; what a site holds is told by its places, whatever the shape's name."""
     sites: list[Site]
     update: Update | None
     update_node: Mapping | None
+    in_release: bool = True
+    """Whether it passes the post-renderers of a release."""
     reads_values: bool = False
-    """Whether reference and shape were read from `values`."""
+    """Whether the reference was read from `values`."""
     reach_values: bool = False
+    declared: Reference | None = None
+    """The version in the catalog, when another one is written."""
     effective: str = ""
+    """What the cluster pulls; as declared while nothing better is known."""
     trace: tuple[Step, ...] = ()
     pinned_by: str = ""
     """`pin`, or the override that decides the version; empty when neither does."""
     policy: Policy | None = None
-    read_parts: dict[str, Scalar] = field(default_factory=dict)
+    is_read: bool = True
+    """False: its reference was reported, so nothing that depends on it is said."""
+    is_placed: bool = True
+    """False: its sites were reported."""
+    is_settled: bool = False
+    """Whether the effective reference is known."""
 
     @property
     def automated(self) -> bool:
         """Whether something moves it (also where the mode leaves the objects out)."""
         return self.policy is not None
 
-
-class Renderers:
-    """The post-renderers that an image of the service passes, in order."""
-
-    def __init__(self, context: Context, definition: Definition, report: Report) -> None:
-        self.context = context
-        self.own: list[Table] = []
-        if definition.service.source and definition.service.source.chart:
-            self.own = [Table(entries) for entries in _own_entries(definition)]
-        self.report = report
-        self.table = context.table
-
-    def declare(self, images: list[Reference], mode: str) -> None:
-        """Keep what the mode emits: `all` entries, those matching a `declared` image, or `none`."""
-        if mode == "all":
-            return
-        hit: set[int] = set()
-        if mode == "declared":
-            for image in images:
-                before, _ = self.before_table(str(image))
-                hit.update(step.entry for step in self.context.table.apply(before).trace)
-        kept = [entry if i in hit else _NEVER for i, entry in enumerate(self.context.table.entries)]
-        self.table = Table(kept) if hit else Table(())
+    @property
+    def follows(self) -> bool:
+        """Whether its digest is moved together with the tag."""
+        return self.policy is not None and self.policy.digest != "never"
 
     @property
-    def emitted(self) -> list[int]:
-        """Indices of the table's entries that the release carries."""
-        return [i for i, entry in enumerate(self.table.entries) if entry is not _NEVER]
+    def update_path(self) -> str:
+        """Where its update is written: `update`, `images.exporter.update`."""
+        return f"{self.label}.update" if self.key else "update"
 
-    def before_table(self, text: str) -> tuple[str, bool]:
-        """Return what the release's own post-renderers make of a reference, and whether they set a tag or digest."""
-        pinned = False
-        for table in self.own:
-            outcome = table.apply(text)
-            pinned = pinned or any(_decides(table.entries[step.entry]) for step in outcome.trace)
-            text = outcome.text
-        return text, pinned
+    @property
+    def spelled(self) -> Reference:
+        """The reference as the chart will spell it in its pods, which is what overrides see.
 
-    def rewrite(self, text: str) -> Outcome:
-        """Return what the release's post-renderers make of a reference; the trace is the platform table's."""
-        return self.table.apply(self.before_table(text)[0])
+        A `registry` of its own is printed before the repository always, also where the reference names none.
+        """
+        reference = self.reference
+        if self.reads_values or not any("registry" in site.places for site in self.sites):
+            return reference
+        return Reference("/".join(reference.registry_parts), reference.tag, reference.digest)
 
+    @property
+    def takes_entry(self) -> bool:
+        """Whether a post-renderer entry of the release can carry what a site has no place for."""
+        in_values = any(site.in_object is None and not site.holds_digest for site in self.sites)
+        return self.in_release and not self.reach_values and in_values
 
-_NEVER = Entry(name="never/matches@none")
+    @property
+    def needs_entry(self) -> bool:
+        """Whether a post-renderer entry of the release carries its version, once it is known what moves it."""
+        if self.shape == "postRenderer":
+            return self.in_release
+        return self.takes_entry and (self.follows or self.is_bare_digest)
 
+    @property
+    def is_bare_digest(self) -> bool:
+        """Whether a digest alone says the version; a `tag` key cannot hold it."""
+        return self.reference.tag is None and self.reference.digest is not None
 
-def _decides(entry: Entry) -> bool:
-    return bool(entry.new_tag or entry.digest)
+    def read_node(self, part: str) -> Node:
+        """Return what a part was read from, else the image's own node."""
+        nodes = self.sites[0].nodes if self.sites else {}
+        return nodes.get(part) or nodes.get(WHOLE) or self.node
 
-
-def _own_entries(definition: Definition) -> list[list[Entry]]:
-    found: list[list[Entry]] = []
-    for renderer in definition.service.post_renderers:
-        assert isinstance(renderer, Mapping)
-        images = paths.find(renderer, ("kustomize", "images"))
-        if type(images) is Sequence:
-            raw = [item for item in images.items if type(item) is Mapping]
-            found.append([Entry.of({key.text: v.text for key, v in e.entries if type(v) is Scalar}) for e in raw])
-    return found
+    def holds_digest(self, *, repository: bool = True) -> bool:
+        """Whether a digest can be written for every site; `repository`: an entry takes a site that names the image."""
+        for site in self.sites:
+            if site.holds_digest:
+                continue
+            named = not repository or "repository" in site.places
+            if site.in_object is not None or not (named and self.takes_entry):
+                return False
+        return True
 
 
 class Images:
@@ -142,15 +133,21 @@ class Images:
         self.service = definition.service
         self.report = report
         self.chart = chart
-        """The platform's entry for the chart, when it has one."""
         self.is_release = bool(self.service.source and self.service.source.chart)
         values = self.service.values
         self.values: Node | None = values if isinstance(values, Mapping) else None
         self.objects: list[Node] = list(self.service.extra_objects)  # type: ignore[arg-type]
         self.entries: list[dict[str, Any]] = []
         """Our own `images` entries in the release's post-renderers."""
+        self.marks_objects: set[int] = set()
+        """Indices of the extraObjects that hold setter markers (in the mode without automation: would hold them)."""
         self.plans: list[ImagePlan] = []
         self.renderers = Renderers(context, definition, report)
+        self.sites = Sites(self.service.name, self.values, list(self.objects), chart, report)
+
+    def tree(self, site: Site) -> Node | None:
+        """Return the tree that a site stands in, with what has been written so far."""
+        return self.values if site.in_object is None else self.objects[site.in_object]
 
     def declare(self) -> None:
         """Read every image and decide what it becomes."""
@@ -158,9 +155,8 @@ class Images:
         source = self.service.source
         if source and source.image is not None:
             node = paths.find(root, ("source", "image"))
-            update_node = root.get("update")
             assert node is not None
-            self._declare("", "source.image", node, source.image, self.service.update, update_node)
+            self._declare("", "source.image", node, source.image, self.service.update, root.get("update"))
         elif self.service.update is not None:
             self.report.error(
                 "R206",
@@ -176,311 +172,207 @@ class Images:
             update = None if isinstance(image, str) else image.update
             update_node = node.get("update") if type(node) is Mapping else None
             self._declare(name, f"images.{name}", node, image, update, update_node)
+        if self.renderers.failed:
+            return
         mode = self.service.image_overrides or self.context.platform.registries.emit
-        try:
-            self.renderers.declare([plan.reference for plan in self.plans], mode)
-            for plan in self.plans:
-                self._effect(plan)
-        except OverrideFailure as failure:
-            self.report.error(
-                "R602",
-                root.get("postRenderers"),
-                f"an image post-renderer makes kustomize fail: {failure.reason}",
-                cause="the whole release would fail to render",
-                hint="escape the special characters of the entry's `name`",
-            )
+        sound = [plan for plan in self.plans if plan.is_read and plan.is_placed]
+        self.renderers.declare((self._at_table(plan)[0] for plan in sound), mode)
+        for plan in sound:
+            self._settle(plan)
+            self._decide(plan)
+
+    def take(self, plan: ImagePlan, reference: Reference) -> None:
+        """Write another version of an image than the declared one."""
+        plan.declared = plan.declared or plan.reference
+        plan.reference = reference
+        self._settle(plan)
 
     def _declare(
         self, key: str, label: str, node: Node, image: str | Image, update: Update | None, update_node: Node | None
     ) -> None:
-        plain = isinstance(image, str)
+        """Enter one image; what is wrong with it is reported, and it stays among the others."""
+        given = None if isinstance(image, str) else image
         ref = image if isinstance(image, str) else image.ref
-        ref_node = node if plain else (node.get("ref") if type(node) is Mapping else None) or node
-        at = None if isinstance(image, str) else image.at
-        shape: str | None = None if isinstance(image, str) else image.shape
-        reach = not isinstance(image, str) and image.reach == "values"
-        is_container = not key and not self.is_release and self.service.workload is not None
-        if is_container and at is None:
-            sites: list[Site] | None = []
-            shape = "container"
-        else:
-            sites = self._sites(label, node, at, shape)
-            if isinstance(at, dict) and shape is None:
-                shape = _shape_of_parts(at)
-        if sites is None:
-            return
-        at_node = (node.get("at") if type(node) is Mapping else None) or node
-        if ref is None:
-            read = self._read(label, node, at_node, sites, shape)
-            if read is None:
-                return
-            reference, shape, parts = read
-        else:
-            parts = {}
-            try:
-                reference = Reference.parse(ref)
-            except ImageError as error:
-                self.report.error(
-                    "R205",
-                    ref_node,
-                    f"`{label}` is no image reference: {error}",
-                    hint=error.hint or "write `registry/name:tag`",
-                )
-                return
-        default = self.chart.shape if self.chart else None
+        ref_node = node.get("ref") if type(node) is Mapping else None
         plan = ImagePlan(
             key=key,
             label=label,
-            node=ref_node,
-            reference=reference,
-            shape=shape or default or "split",
-            sites=sites,
+            node=ref_node or node,
+            reference=Reference(""),
+            shape="split",
+            sites=[],
             update=update,
             update_node=update_node if type(update_node) is Mapping else None,
+            in_release=self.is_release,
             reads_values=ref is None,
-            reach_values=reach,
-            read_parts=parts,
+            reach_values=given is not None and given.reach == "values",
         )
-        self._pin(plan)
-        if not is_container and not self._is_somewhere(plan, node):
-            return
         self.plans.append(plan)
+        self._place(plan, node, given)
+        if ref is not None:
+            self._parse(plan, ref)
+        elif plan.is_placed:
+            read = self.sites.read(label, node, plan.sites, given.shape if given else None)
+            plan.is_read = read is not None
+            if read is not None:
+                plan.reference = read[0]
+                plan.shape = given.shape if given and given.shape else read[1]
+        else:
+            plan.is_read = False
+        self._pin(plan)
+        plan.effective = str(plan.spelled) or label
+        if plan.is_read and plan.is_placed:
+            self._check_bare_digest(plan)
 
-    def _is_somewhere(self, plan: ImagePlan, node: Node) -> bool:
-        in_values = [site for site in plan.sites if site.in_object is None]
-        if self.is_release or not (in_values or plan.shape == "postRenderer"):
-            return True
-        self.report.error(
-            "R207",
-            node,
-            f"`{plan.label}` stands nowhere in the output",
-            cause="the service has no chart whose values could hold it",
-            hint="give `source.chart` or `workload`, or point `at` into `extraObjects[…]`",
-        )
-        return False
+    def _place(self, plan: ImagePlan, node: Node, image: Image | None) -> None:
+        """Find the sites of an image, and its shape."""
+        at = image.at if image is not None else None
+        shape = image.shape if image is not None else None
+        if not plan.key and not self.is_release and self.service.workload is not None and at is None:
+            plan.shape = "container"
+            return
+        sites = self.sites.locate(plan.label, node, at, shape)
+        if sites is None:
+            plan.is_placed = False
+            return
+        plan.sites = sites
+        plan.in_release = self.is_release and (shape == "postRenderer" or any(s.in_object is None for s in sites))
+        default = (self.chart.shape if self.chart is not None else None) or "split"
+        plan.shape = shape or (shape_of(at) if isinstance(at, dict) else default)
+        if not self.is_release and (not sites or any(site.in_object is None for site in sites)):
+            plan.is_placed = False
+            self.report.error(
+                "R207",
+                node,
+                f"`{plan.label}` stands nowhere in the output",
+                cause="the service has no chart whose values could hold it",
+                hint="give `source.chart` or `workload`, or point `at` into `extraObjects[…]`",
+            )
+        if not plan.reads_values:
+            for site in sites:
+                site.open(plan.shape)
+
+    def _parse(self, plan: ImagePlan, ref: str) -> None:
+        try:
+            plan.reference = Reference.parse(ref)
+        except ImageError as error:
+            plan.is_read = False
+            refuse_reference(self.report, plan.node, f"`{plan.label}` is no image reference", error, ref)
 
     def _pin(self, plan: ImagePlan) -> None:
         if plan.update is None or plan.update.pin is None:
             return
-        node = plan.update_node.get("pin") if plan.update_node else plan.node
+        plan.pinned_by = "pin"
+        node = plan.update_node.get("pin") if plan.update_node else None
         try:
             tag, digest = split_tag(plan.update.pin)
         except ImageError as error:
-            self.report.error(
-                "R205", node, f"`update.pin` is no tag: {error}", hint=error.hint or "write `TAG` or `TAG@sha256:…`"
-            )
+            plan.is_read = False
+            hint = error.hint or "write `TAG` or `TAG@sha256:…`"
+            self.report.error("R205", node or plan.node, f"`{plan.update_path}.pin` is no tag: {error}", hint=hint)
             return
-        plan.reference = Reference(plan.reference.name, tag, digest)
-        plan.pinned_by = "pin"
+        if plan.is_read:
+            plan.declared = plan.reference
+            plan.reference = Reference(plan.reference.name, tag, digest)
 
-    def _sites(
-        self, label: str, node: Node, at: str | list[str] | dict[str, str] | None, shape: str | None
-    ) -> list[Site] | None:
-        """Return the sites of an image; None after reporting."""
-        if shape == "postRenderer":
-            if at is not None:
-                self.report.error(
-                    "R208",
-                    node,
-                    f"`{label}` has the shape `postRenderer` and a path `at`",
-                    cause="the shape writes nothing into values",
-                    hint="remove one of the two",
-                )
-                return None
-            return []
-        default = "image"
-        if at is None and self.chart is not None and self.chart.at:
-            default = self.chart.at.replace("{service}", self.service.name)
-        listed: list[str] | dict[str, str]
-        listed = [default] if at is None else [at] if isinstance(at, str) else at
-        where = (node.get("at") if type(node) is Mapping else None) or node
-        try:
-            if isinstance(listed, dict):
-                return self._part_sites(label, where, listed, shape)
-            made = [self._site(paths.parse(text)) for text in listed]
-        except paths.PathError as error:
-            self.report.error(
-                "R208", where, f"`{label}`: {error}", hint="write keys with dots between, quoted if they hold dots"
-            )
-            return None
-        if not made:
-            self.report.error("R208", where, f"`{label}` has no path in `at`", hint="name at least one path")
-        return made or None
-
-    def _part_sites(self, label: str, where: Node, parts: dict[str, str], shape: str | None) -> list[Site] | None:
-        wanted = SHAPE_PARTS.get(shape) if shape else None
-        unknown = [part for part in parts if part not in PARTS]
-        if unknown or (wanted is not None and set(parts) != set(wanted)) or not parts or "tag" not in parts:
-            allowed = ", ".join(f"`{part}`" for part in wanted or PARTS)
-            self.report.error(
-                "R208",
-                where,
-                f"the map `at` of `{label}` must name the path of each part: {allowed}",
-                hint="write it as `{repository: path.of.repository, tag: path.of.tag}`",
-            )
-            return None
-        made = {part: paths.parse(text) for part, text in parts.items()}
-        first = self._site(next(iter(made.values())))
-        made = {part: self._site(path).path for part, path in made.items()}
-        return [Site((), made, first.in_object)]
-
-    def _site(self, path: paths.Path) -> Site:
-        """Return the site of a path, which may lead into one of the service's extraObjects."""
-        if path[0] != EXTRA_OBJECTS:
-            return Site(path, {})
-        if len(path) < 3 or isinstance(path[1], str):
-            raise paths.PathError("a path into `extraObjects` selects an object and a field of it")
-        objects = Sequence(self.objects)
-        index = path[1] if isinstance(path[1], int) else None
-        if index is None:
-            assert isinstance(path[1], tuple)
-            index = next((i for i, item in enumerate(objects.items) if paths.matches(item, path[1])), None)
-        if index is None or index >= len(self.objects):
-            raise paths.PathError(f"`{paths.show(path[:2])}` selects no object")
-        return Site(path[2:], {}, index)
-
-    def tree(self, site: Site) -> Node | None:
-        """Return the tree that a site stands in."""
-        return self.values if site.in_object is None else self.objects[site.in_object]
-
-    def _read(
-        self, label: str, node: Node, at_node: Node, sites: list[Site], shape: str | None
-    ) -> tuple[Reference, str, dict[str, Scalar]] | None:
-        """Read reference and shape from what stands at the first site."""
-        if not sites:
-            self.report.error("R102", node, f"`{label}` needs the field `ref`", hint="add `ref: registry/name:tag`")
-            return None
-        site = sites[0]
-        tree = self.tree(site)
-        if site.parts:
-            found = {part: paths.find(tree, path) for part, path in site.parts.items()}
-        else:
-            target = paths.find(tree, site.path)
-            if target is None:
-                self.report.error(
-                    "R209",
-                    at_node,
-                    f"`{label}` has no `ref`, and nothing stands at `{paths.show(site.path)}`",
-                    cause="without `ref` the image is read from there",
-                    hint="add `ref: registry/name:tag`, or correct the path",
-                )
-                return None
-            if type(target) is Scalar:
-                return self._read_scalar(label, target, shape)
-            if type(target) is not Mapping:
-                self.report.error(
-                    "R209", target, f"`{label}` must be a mapping or a string, not a list", hint="correct the path"
-                )
-                return None
-            found = {part: target.get(part) for part in PARTS}
-        return self._read_parts(label, at_node, found, shape)
-
-    def _read_scalar(
-        self, label: str, target: Scalar, shape: str | None
-    ) -> tuple[Reference, str, dict[str, Scalar]] | None:
-        if shape not in (None, "string"):
-            self.report.error(
-                "R209",
-                target,
-                f"`{label}` has the shape `{shape}`, and a whole reference stands in `values`",
-                hint="write `shape: string`, or give the reference as `ref`",
-            )
-            return None
-        try:
-            return Reference.parse(target.text), "string", {"whole": target}
-        except ImageError as error:
-            self.report.error(
-                "R205", target, f"`{label}` is no image reference: {error}", hint=error.hint or "correct it"
-            )
-            return None
-
-    def _read_parts(
-        self, label: str, at_node: Node, found: dict[str, Node | None], shape: str | None
-    ) -> tuple[Reference, str, dict[str, Scalar]] | None:
-        parts: dict[str, Scalar] = {}
-        for part, inner in found.items():
-            if inner is None:
-                continue
-            if type(inner) is not Scalar:
-                self.report.error(
-                    "R209", inner, f"`{part}` of `{label}` must be a plain value", hint="correct the path"
-                )
-                return None
-            if inner.is_null or not inner.text:
-                continue
-            if not inner.is_string:
-                shown = self.report.source.shown(inner)
-                self.report.error(
-                    "R103",
-                    inner,
-                    f"`{part}` of `{label}` must be a string, not `{shown}`",
-                    cause="the chart would get a number or a boolean for it",
-                    hint=f'quote it: `{part}: "{shown}"`',
-                )
-                return None
-            parts[part] = inner
-        if "repository" not in parts:
-            self.report.error(
-                "R209",
-                at_node,
-                f"`{label}` has no `ref`, and `values` name no repository there",
-                cause="without `ref` the image is read from `values`",
-                hint="add `ref: registry/name:tag`",
-            )
-            return None
-        text = {part: node.text for part, node in parts.items()}
-        try:
-            reference = Reference.join(text["repository"], text.get("tag"), text.get("digest"), text.get("registry"))
-        except ImageError as error:
-            self.report.error(
-                "R205",
-                parts["repository"],
-                f"`{label}` is no image reference: {error}",
-                hint=error.hint or "correct it",
-            )
-            return None
-        seen = "registry" if "registry" in parts else "digest" if "digest" in parts else "split"
-        return reference, shape or seen, parts
-
-    def take(self, plan: ImagePlan, reference: Reference) -> None:
-        """Write another version of an image than the declared one."""
-        plan.reference = reference
-        self._rewrite(plan)
-
-    def _rewrite(self, plan: ImagePlan) -> bool:
-        """Set the effective reference; return whether the release's own post-renderers decide the version."""
-        release = self.is_release and all(site.in_object is None for site in plan.sites)
-        text = str(plan.reference)
-        own_pins = False
-        if release:
-            text, own_pins = self.renderers.before_table(text)
-        outcome = self.renderers.table.apply(text)
-        plan.effective, plan.trace = outcome.text, outcome.trace
-        return own_pins
-
-    def _effect(self, plan: ImagePlan) -> None:
-        """Work out the effective reference, and whether an override decides the version."""
-        own_pins = self._rewrite(plan)
-        deciding = [step.entry for step in plan.trace if _decides(self.renderers.table.entries[step.entry])]
-        if plan.update is None or plan.pinned_by:
+    def _check_bare_digest(self, plan: ImagePlan) -> None:
+        if not plan.is_bare_digest or plan.shape in ("container", "postRenderer"):
             return
-        if own_pins:
-            plan.pinned_by = "postRenderers"
-        elif deciding:
+        if plan.holds_digest(repository=False):
+            return
+        plan.is_placed = False
+        self.report.error(
+            "R208",
+            plan.node,
+            f"`{plan.label}` has a digest and no tag, and no place for a digest",
+            cause="a `tag` key cannot hold it, and kustomize does not reach the image",
+            hint="use the shape `digest` or `string`, or add the tag",
+        )
+
+    # What an image becomes
+
+    def _at_table(self, plan: ImagePlan) -> tuple[str, OwnEntry | None]:
+        """Return what meets the table, and the service's own post-renderer entry that decides its version."""
+        text = str(plan.spelled)
+        if not plan.in_release or not self.renderers.own:
+            return text, None
+        text, deciding = self.renderers.before_table(text)
+        if plan.shape == "postRenderer" or (plan.takes_entry and plan.is_bare_digest):
+            # The entry comes after the service's own, and sets the version anew.
+            return str(Reference(split(text)[0], plan.reference.tag, plan.reference.digest)), None
+        return text, deciding
+
+    def _settle(self, plan: ImagePlan) -> None:
+        """Set the effective reference."""
+        plan.is_settled = True
+        spelled = str(plan.spelled)
+        plan.effective, plan.trace = spelled, ()
+        if self.renderers.is_idle:
+            return
+        plan.effective, plan.trace = self.renderers.table.apply(self._at_table(plan)[0])
+        if plan.effective == spelled:
+            return
+        try:
+            Reference.parse(plan.effective)
+        except ImageError as error:
+            self._refuse_effective(plan, error)
+        if plan.in_release and any(site.in_object is not None for site in plan.sites):
+            self._check_one_effective(plan)
+
+    def _refuse_effective(self, plan: ImagePlan, error: ImageError) -> None:
+        plan.is_settled = False
+        self.report.error(
+            "R601",
+            plan.node,
+            f"overrides make `{plan.effective}` of `{plan.label}`",
+            cause=f"that is what the cluster would pull, and {error}",
+            hint="correct the `newName` of the entry",
+            related=tuple((place, "rewritten here") for place in self._rewriting(plan)),
+        )
+
+    def _rewriting(self, plan: ImagePlan) -> list[Location]:
+        """Return the places of the entries that rewrite an image."""
+        text, found = str(plan.spelled), []
+        for listed, table in self.renderers.own if plan.in_release else ():
+            outcome = table.apply(text)
+            found += [self.renderers.place(listed[step.entry]) for step in outcome.trace if step.before != step.after]
+            text = outcome.text
+        return found + [self.context.override_place(step.entry) for step in plan.trace if step.before != step.after]
+
+    def _check_one_effective(self, plan: ImagePlan) -> None:
+        """Refuse an image in values and in an object that become two: one policy scans one repository."""
+        in_object = self.renderers.table.apply(str(plan.spelled)).text
+        if in_object == plan.effective:
+            return
+        plan.is_settled = False
+        self.report.error(
+            "R208",
+            plan.node,
+            f"`{plan.label}` becomes two images, in `values` and in `extraObjects`",
+            cause=f"the service's post-renderers make `{plan.effective}` of one, the other is `{in_object}`",
+            hint="declare two images",
+        )
+
+    def _decide(self, plan: ImagePlan) -> None:
+        """See whether an override decides the version, so that nothing may automate it."""
+        if plan.update is None or plan.pinned_by or not plan.is_settled or self.renderers.is_idle:
+            return
+        entries = self.renderers.table.entries
+        deciding = [step.entry for step in plan.trace if decides(entries[step.entry])]
+        own = self._at_table(plan)[1]
+        if deciding:
             plan.pinned_by = f"registries.imageOverrides[{deciding[-1]}]"
-        if plan.pinned_by:
-            related = ((self.context.override_place(deciding[-1]), "decided here"),) if deciding else ()
-            self.report.warn(
-                "R603",
-                plan.update_node or plan.node,
-                f"`{plan.label}` is not automated: `{plan.pinned_by}` decides its version",
-                cause="an entry with `newTag` or `digest` replaces whatever tag the bot would write",
-                hint="remove `update` here, or the tag and digest there",
-                related=related,
-            )
-
-
-def _shape_of_parts(parts: dict[str, str]) -> str:
-    if set(parts) == {"tag"}:
-        return "tag"
-    return "registry" if "registry" in parts else "digest" if "digest" in parts else "split"
+            place = self.context.override_place(deciding[-1])
+        elif own is not None:
+            plan.pinned_by = "postRenderers"
+            place = self.renderers.place(own)
+        else:
+            return
+        self.report.warn(
+            "R603",
+            plan.update_node or plan.node,
+            f"`{plan.label}` is not automated: `{plan.pinned_by}` decides its version",
+            cause="an entry with `newTag` or `digest` replaces whatever tag the bot would write",
+            hint="remove `update` here, or the tag and digest there",
+            related=((place, "decided here"),),
+        )

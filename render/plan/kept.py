@@ -7,109 +7,170 @@ Where the catalog's value is taken and is not provably at or after the committed
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from render.committed import Marks
 from render.flux.derive import Derived, DeriveError, derive
-from render.flux.image import ImageError, Reference
+from render.flux.image import Reference, canonical_name
+from render.flux.overrides import split
 from render.flux.policy import select
+from render.flux.regex import Pattern
 from render.flux.semver import RangeError
 from render.plan.context import Context, Report
 from render.plan.images import ImagePlan
 
 _ANY_VERSION = {"semver": {"range": ">=0.0.0-0"}}
+_SHORT_DIGEST = len("sha256:") + 12
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """Why the catalog's value may not be taken, and what to do besides `--reset-tags`."""
+
+    cause: str
+    advice: str = ""
 
 
 def keep(context: Context, service: str, image: ImagePlan, marks: Marks, report: Report) -> Reference | None:
     """Return the reference with the committed values, where they stay; None where the catalog's are written."""
-    if marks.tag is None or image.pinned_by == "pin" or service in context.reset:
+    if marks.tag is None or image.pinned_by == "pin" or service in context.reset or not image.is_settled:
         return None
-    reference = image.reference
-    policy = image.policy
-    moves = policy is not None and context.automation
-    followed = policy is not None and policy.digest != "never"
-    if marks.tag == reference.tag:
-        same_digest = marks.digest == reference.digest or not followed
-        if same_digest or marks.digest is None:
-            return None
-        if moves:
-            return Reference(reference.name, reference.tag, marks.digest)
-        _refuse(service, image, marks, report, "the same tag with another digest has no order")
+    committed = Reference(image.reference.name, marks.tag, marks.digest)
+    ours = _decided(image)
+    is_same = _is_same_image(context, service, image, marks)
+    if is_same and image.policy is not None and context.automation and _stays(image, committed):
+        kept = Reference(committed.name, committed.tag, committed.digest if image.follows else None)
+        return kept if kept != image.reference else None
+    if (is_same or ours.tag == committed.tag) and _is_at_or_after(image, committed):
         return None
-    known = {reference.name, _name(image.effective)}
-    if marks.name is not None and marks.name not in known:
-        _refuse(service, image, marks, report, f"it is a version of `{marks.name}`, another repository")
-        return None
-    if policy is not None and moves:
-        admitted = select([marks.tag], policy.derived.policy, policy.derived.filter_tags).tag is not None
-        renamed = _name(image.effective) != reference.name
-        if admitted and (renamed or _newer(policy.derived, marks.tag, reference.tag) == marks.tag):
-            return Reference(reference.name, marks.tag, marks.digest if followed else None)
-    decided = _tag(image.effective) if image.pinned_by else reference.tag
-    derived = policy.derived if policy is not None else _derived(decided)
-    if derived is None or decided is None or _newer(derived, marks.tag, decided) != decided:
-        _refuse(service, image, marks, report, _why(image, moves=moves))
+    refusal = _why(context, image, committed) if is_same else _Refusal(f"it is a version of `{marks.name}`")
+    _refuse(service, image, committed, report, refusal)
     return None
 
 
-def _name(text: str) -> str:
-    try:
-        return Reference.parse(text).name
-    except ImageError:
-        return text
+def _decided(image: ImagePlan) -> Reference:
+    """Return the version that would run: the declared one, unless an override sets another."""
+    if not image.pinned_by:
+        return image.reference
+    name, tag, digest = split(image.effective)
+    return Reference(name, tag or None, digest or None)
 
 
-def _tag(text: str) -> str | None:
-    try:
-        return Reference.parse(text).tag
-    except ImageError:
-        return None
+def _is_same_image(context: Context, service: str, image: ImagePlan, marks: Marks) -> bool:
+    """Whether the committed value is a version of this image: by its own name, or by one that a table gave it."""
+    if marks.name is None:
+        return True
+    names = {image.reference.name, image.spelled.name, split(image.effective)[0]}
+    if canonical_name(marks.name) in {canonical_name(name) for name in names}:
+        return True
+    # The table may have changed since; the committed release carries the one that named the image.
+    before = context.committed.table(service) if context.committed is not None else None
+    return before is not None and split(before.apply(str(image.spelled)).text)[0] == marks.name
 
 
-def _derived(tag: str | None) -> Derived | None:
+def _stays(image: ImagePlan, committed: Reference) -> bool:
+    """Whether the committed version of an automated image stays."""
+    assert image.policy is not None
+    assert committed.tag is not None
+    derived, declared = image.policy.derived, image.reference
+    if committed.tag == declared.tag:
+        return committed.digest is not None and image.follows
+    if not _admits(derived, committed.tag):
+        return False
+    if split(image.effective)[0] != image.spelled.name:
+        return True
+    order = _order(derived, committed.tag, declared.tag)
+    return order is not None and order >= 0
+
+
+def _is_at_or_after(image: ImagePlan, committed: Reference) -> bool:
+    """Whether the version that would run is provably at or after the committed one."""
+    ours = _decided(image)
+    if ours.tag is None or committed.tag is None:
+        return False
+    if ours.tag == committed.tag:
+        # A tag without its digest holds what it held, or what was pushed since; two digests have no order.
+        return ours.digest is None or committed.digest is None or ours.digest == committed.digest
+    derived = image.policy.derived if image.policy is not None else _derived(ours.tag)
+    order = _order(derived, ours.tag, committed.tag) if derived is not None else None
+    return order is not None and order >= 0
+
+
+def _derived(tag: str) -> Derived | None:
     """Return a policy that can order two tags of the form of `tag`, for an image without automation."""
-    if tag is None:
-        return None
-    for channel in ("stable", "prerelease", "build"):
+    for channel in ("stable", "prerelease", "calver", "build"):
         try:
-            return derive(channel, tag, None if channel == "build" else ">=0.0.0-0")
+            return derive(channel, tag, None if channel in ("build", "calver") else ">=0.0.0-0")
         except (DeriveError, RangeError):
             continue
     return None
 
 
-def _newer(derived: Derived, one: str, other: str | None) -> str | None:
-    """Return which of two tags the policy orders last, whatever its range says; None where that is not certain."""
+def _admits(derived: Derived, tag: str) -> bool:
+    return select([tag], derived.policy, derived.filter_tags).tag is not None
+
+
+def _order(derived: Derived, one: str, other: str | None) -> int | None:
+    """Return how the policy orders two tags, whatever its range says: positive for `one` after `other`.
+
+    None where there is no order: a tag that the filter drops, or that the policy cannot read.
+    """
     if other is None:
         return None
-    if one == other:
-        return one
-    policy: dict[str, Any] = derived.policy
-    if "semver" in policy:
-        policy = _ANY_VERSION
+    policy: dict[str, Any] = _ANY_VERSION if "semver" in derived.policy else derived.policy
+    values = [select([tag], policy, derived.filter_tags).candidates for tag in (one, other)]
+    if not all(values):
+        return None
+    if values[0][0].value == values[1][0].value:
+        return 0
     selection = select([one, other], policy, derived.filter_tags)
-    # Both must be candidates: a tag that the filter drops has no order at all.
-    return selection.tag if len(selection.candidates) == 2 else None
+    if selection.tag is None:
+        return 0 if selection.undetermined else None
+    return 1 if selection.tag == one else -1
 
 
-def _why(image: ImagePlan, *, moves: bool) -> str:
+def _why(context: Context, image: ImagePlan, committed: Reference) -> _Refusal:
+    """Say why the committed value cannot stay and the catalog's cannot be taken."""
+    assert committed.tag is not None
+    version = f"{committed.tag}@{committed.digest}" if committed.digest else committed.tag
+    write = f"write `{version}` here"
+    if image.pinned_by == "postRenderers":
+        return _Refusal("the service's own post-renderer decides the version now", "set it there")
     if image.pinned_by:
-        return f"`{image.pinned_by}` decides the version now"
+        return _Refusal(f"`{image.pinned_by}` decides the version now", f"set `newTag: {committed.tag}` there")
     if image.policy is None:
-        return "nothing keeps the image up to date any more"
-    if not moves:
-        return "image automation is left out"
-    return "the policy does not admit it, or orders it after the catalog's"
+        return _Refusal("nothing keeps the image up to date any more", write)
+    if not context.automation:
+        return _Refusal("image automation is left out", write)
+    derived = image.policy.derived
+    if derived.channel == "digest":
+        return _Refusal(f"channel `digest` stays with the tag `{image.reference.tag}`", write)
+    pattern = (derived.filter_tags or {}).get("pattern") or ""
+    if not Pattern(pattern).matches(committed.tag):
+        return _Refusal(f"it does not match the pattern `{pattern}` of the policy", write)
+    text = derived.policy_range
+    if text is not None and not _admits(derived, committed.tag):
+        return _Refusal(f"the range `{text}` leaves it out", f"{write} and widen the range")
+    return _Refusal("the policy has no order for the two", write)
 
 
-def _refuse(service: str, image: ImagePlan, marks: Marks, report: Report, why: str) -> None:
-    declared = image.reference.tag or image.reference.digest or "no tag"
-    if image.reference.tag and image.reference.digest and marks.digest:
-        declared = f"{image.reference.tag}@{image.reference.digest}"
+def _refuse(service: str, image: ImagePlan, committed: Reference, report: Report, why: _Refusal) -> None:
+    ours = _decided(image)
+    there, here = _shown(committed), _shown(ours) or "no version"
+    if committed.tag == ours.tag and there == here:
+        there, here = f"{committed.tag}@{committed.digest}", f"{ours.tag}@{ours.digest}"
+    by = f" by `{image.pinned_by}`" if image.pinned_by else " here"
+    reset = ("accept that" if image.pinned_by else "take the catalog's") + f" with `--reset-tags {service}`"
     report.error(
         "R510",
         image.node,
-        f"`{image.label}` is `{marks.text}` in the tree, and `{declared}` here",
-        cause=f"the image bot wrote the committed one: {why}",
-        hint=f"write `{marks.text}` here, or take the catalog's with `--reset-tags {service}`",
+        f"`{image.label}` is `{there}` in the tree, and `{here}`{by}",
+        cause=f"the image bot wrote the committed one: {why.cause}",
+        hint=f"{why.advice}, or {reset}" if why.advice else reset,
     )
+
+
+def _shown(reference: Reference) -> str:
+    digest = reference.digest
+    return (reference.tag or "") + (f"@{digest[:_SHORT_DIGEST]}…" if digest else "")

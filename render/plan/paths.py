@@ -20,14 +20,26 @@ _STEP = re.compile(
 )
 
 
+MAX_STEPS = 50
+"""Steps of a path that is written along; each takes a call, and values are less deep."""
+MAX_KEY = 128
+"""Bytes of a key that stays on its line."""
+_BREAKS = frozenset("\n\r\x85\u2028\u2029")
+
+
 class PathError(ValueError):
     """A path that cannot be read or followed."""
 
-    def __init__(self, message: str, position: int = 0, node: Node | None = None) -> None:
+    def __init__(
+        self, message: str, position: int = 0, node: Node | None = None, *, cause: str = "", hint: str = ""
+    ) -> None:
         super().__init__(message)
         self.position = position
         self.node = node
         """What stands in the way, when the path could not be followed."""
+        self.cause = cause
+        self.hint = hint
+        """The change that mends it, imperative; empty when the caller knows better."""
 
 
 def parse(text: str) -> Path:
@@ -37,7 +49,7 @@ def parse(text: str) -> Path:
     while position < len(text):
         match = _STEP.match(text, position)
         if match is None or (match["dot"] == "." and not steps) or (match["dot"] == "" and steps and _is_key(match)):
-            raise PathError(f"`{text}` is no path", position)
+            raise PathError(f"`{_shown(text)}` is no path", position, hint=_advice(text))
         if match["index"] is not None:
             steps.append(int(match["index"]))
         elif match["select"] is not None:
@@ -49,8 +61,32 @@ def parse(text: str) -> Path:
             steps.append(match["single"] if match["single"] is not None else match["key"])
         position = match.end()
     if not steps:
-        raise PathError("a path must name at least one key")
+        raise PathError("a path must name at least one key", hint="write the key, such as `image`")
     return tuple(steps)
+
+
+def check_writable(path: Path) -> None:
+    """Raise PathError unless `put` may write along a path: keys must be such that the image bot leaves them alone."""
+    if len(path) > MAX_STEPS:
+        raise PathError(f"a path has at most {MAX_STEPS} steps, and this one {len(path)}", hint="shorten it")
+    for step in path:
+        if isinstance(step, str) and (len(step.encode("utf-8", "replace")) > MAX_KEY or not _BREAKS.isdisjoint(step)):
+            raise PathError(
+                f"the path has a key over {MAX_KEY} bytes, or over more than one line",
+                cause="such a key takes another form when the image bot rewrites the file",
+                hint="name a shorter key",
+            )
+
+
+def _shown(text: str) -> str:
+    text = text if len(text) <= 60 else text[:59] + "…"
+    return "".join(c if c.isprintable() and c != "`" else "·" for c in text)
+
+
+def _advice(text: str) -> str:
+    if ".[" in text:
+        return f"write `{_shown(text.replace('.[', '['))}`"
+    return "write keys with dots between, quoted if they hold dots"
 
 
 def _is_key(match: re.Match[str]) -> bool:

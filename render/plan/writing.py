@@ -5,10 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from render.flux.image import Reference
+from render.flux.overrides import split
 from render.plan import paths
-from render.plan.images import SHAPE_PARTS, ImagePlan, Images, Site
+from render.plan.images import ImagePlan, Images
+from render.plan.sites import WHOLE, Site
+from render.plan.sources import plain
 from render.yaml.emit import Marked
-from render.yaml.source import Node, Scalar
+from render.yaml.source import Mapping, Node, Scalar, Sequence
+
+_Key = tuple[int | None, paths.Path] | int
+"""A place: the tree and the path in it, or the identity of a node that is replaced wherever it stands."""
 
 
 class Writer:
@@ -18,18 +24,26 @@ class Writer:
         self.images = images
         self.report = images.report
         self.context = images.context
-        self.swaps: dict[int, Any] = {}
+        self.swaps: dict[int, str | Marked] = {}
+        self.owners: dict[_Key, ImagePlan] = {}
         self.entry_owners: dict[str, ImagePlan] = {}
 
     def write(self) -> None:
-        """Write every image; the results are `images.values`, `.objects` and `.entries`."""
+        """Write every image; the results are `images.values`, `.objects`, `.entries` and `.marks_objects`."""
         for plan in self.images.plans:
-            if plan.shape != "container":
+            if plan.is_settled and plan.is_placed and plan.shape != "container":
                 self._write(plan)
-        if self.swaps:
-            if self.images.values is not None:
-                self.images.values = paths.replace(self.images.values, self.swaps)
-            self.images.objects = [paths.replace(item, self.swaps) for item in self.images.objects]
+        if not self.swaps:
+            return
+        if self.images.values is not None:
+            self.images.values = paths.replace(self.images.values, self.swaps)
+        moves = any(plan.reads_values and plan.automated for plan in self.images.plans)
+        for index, before in enumerate(self.images.objects):
+            after = paths.replace(before, self.swaps)
+            if after is not before:
+                self.images.objects[index] = after
+                if moves:
+                    self.images.marks_objects.add(index)
 
     def marked(self, plan: ImagePlan, text: str, suffix: str = "") -> Marked:
         """Return a scalar that the bot may write: double-quoted in every mode, marked where automation is on."""
@@ -37,184 +51,230 @@ class Writer:
             return Marked(text)
         return Marked(text, f"{self.context.flux_namespace}:{plan.policy.name}{suffix}")
 
-    def whole(self, plan: ImagePlan) -> Marked:
-        """Return the whole reference as one scalar."""
-        return self.marked(plan, self.whole_text(plan))
-
-    def whole_text(self, plan: ImagePlan) -> str:
-        """Return the reference as it stands in one scalar: effective where no post-renderer comes after it."""
-        in_object = any(site.in_object is not None for site in plan.sites)
-        if plan.shape == "container" or in_object or plan.reach_values or (plan.automated and plan.shape == "string"):
-            return plan.effective
-        return str(plan.reference)
+    def whole(self, plan: ImagePlan, site: Site | None = None) -> Marked:
+        """Return the whole reference as one scalar: effective where no post-renderer comes after it."""
+        in_object = site is not None and site.in_object is not None
+        is_effective = plan.shape == "container" or in_object or plan.reach_values or plan.automated
+        return self.marked(plan, plan.effective if is_effective else str(plan.reference))
 
     def _write(self, plan: ImagePlan) -> None:
         self._check_twice(plan)
-        if plan.shape == "postRenderer":
-            self._entry(plan, plan.reference.tag, plan.reference.digest)
-            return
-        if plan.reads_values and plan.pinned_by != "pin":
-            if plan.automated or plan.reach_values:
-                self._swap(plan)
-            return
-        for site in plan.sites:
-            for path, value in self._values(plan, site):
-                self._put(plan, site, path, value)
-        self._entry_for_digest(plan)
+        if plan.reads_values:
+            self._swap(plan)
+        else:
+            for site in plan.sites:
+                self._fill(plan, site, self._values(plan, site))
+        if plan.needs_entry:
+            self._entry(plan)
+        if plan.automated:
+            self.images.marks_objects.update(site.in_object for site in plan.sites if site.in_object is not None)
 
-    def _swap(self, plan: ImagePlan) -> None:
-        """Mark what stands in `values` already, wherever it is aliased to."""
-        parts = plan.read_parts
-        if "whole" in parts:
-            self.swaps[id(parts["whole"])] = self.whole(plan)
-            return
-        wanted = self._part_values(plan)
-        for part, node in parts.items():
-            if (part in ("tag", "digest") and part in wanted) or (plan.reach_values and part in wanted):
-                self.swaps[id(node)] = wanted[part]
-        self._entry_for_digest(plan)
-
-    def _values(self, plan: ImagePlan, site: Site) -> list[tuple[paths.Path, Any]]:
-        """Return what to write at a site, path by path."""
-        if plan.shape == "string":
-            return [(site.path, self.whole(plan))]
-        values = self._part_values(plan)
-        if plan.shape == "tag" and not site.parts:
-            return [(site.path, values["tag"])] if "tag" in values else []
-        if site.parts:
-            return [(site.parts[part], value) for part, value in values.items() if part in site.parts]
-        return [((*site.path, part), value) for part, value in values.items()]
-
-    def _part_values(self, plan: ImagePlan) -> dict[str, Any]:
-        """Return the parts of a reference in the image's shape, without those it does not have."""
-        in_object = any(site.in_object is not None for site in plan.sites)
+    def _values(self, plan: ImagePlan, site: Site) -> dict[str, Any]:
+        """Return the parts of a reference that are written at a site, without those it does not have."""
+        if WHOLE in site.places:
+            return {WHOLE: self.whole(plan, site)}
         reference = plan.reference
-        if plan.reach_values or in_object:
+        if plan.reach_values or site.in_object is not None:
             reference = Reference.parse(plan.effective)
         made: dict[str, Any] = {}
-        wanted = SHAPE_PARTS[plan.shape]
-        if "registry" in wanted:
+        if "registry" in site.places:
             made["registry"], made["repository"] = reference.registry_parts
-        elif "repository" in wanted:
+        else:
             made["repository"] = reference.name
-        if "digest" in wanted:
+        if "digest" in site.places:
             if reference.tag is not None:
                 made["tag"] = self.marked(plan, reference.tag, ":tag")
-            follows = plan.policy is not None and plan.policy.digest != "never"
-            if reference.digest is not None or follows:
-                digest = reference.digest or ""
-                made["digest"] = self.marked(plan, digest, ":digest") if follows else Marked(digest)
+            if plan.follows:
+                made["digest"] = self.marked(plan, reference.digest or "", ":digest")
+            elif reference.digest is not None:
+                made["digest"] = Marked(reference.digest)
         elif plan.automated:
             assert reference.tag is not None
             made["tag"] = self.marked(plan, reference.tag, ":tag")
         elif reference.tag_text is not None:
             made["tag"] = Marked(reference.tag_text)
-        return made
+        return {part: value for part, value in made.items() if part in site.places}
 
-    def _entry_for_digest(self, plan: ImagePlan) -> None:
-        """Carry a digest that `values` cannot hold in a post-renderer entry of the release."""
-        if plan.shape not in ("split", "registry", "tag"):
+    # Into what is there already
+
+    def _swap(self, plan: ImagePlan) -> None:
+        """Mark and change what stands in `values` already, wherever it is aliased to; the rest stays as it is."""
+        for site in plan.sites:
+            wanted = self._values(plan, site)
+            is_written = plan.automated or plan.reach_values or site.in_object is not None or plan.pinned_by == "pin"
+            if not is_written:
+                continue
+            for part, node in site.nodes.items():
+                value = wanted.pop(part, None)
+                if value is None:
+                    # The reference has no such part any more; a digest that stayed would decide what runs.
+                    value = Marked("") if part in ("tag", "digest") and node.text and not node.is_null else None
+                elif isinstance(value, str):
+                    value = value if value != node.text else None
+                elif value.marker is None and value.text == node.text and not plan.automated:
+                    value = None
+                if value is not None and not self._swap_node(plan, site, part, node, value):
+                    return
+            self._fill(plan, site, {part: value for part, value in wanted.items() if part in ("tag", "digest")})
+
+    def _swap_node(self, plan: ImagePlan, site: Site, part: str, node: Scalar, value: str | Marked) -> bool:
+        other = self.owners.get(id(node))
+        if other is not None and other is not plan:
+            self._refuse_two(plan, other, site.places[part])
+            return False
+        self.owners[id(node)] = plan
+        self.swaps[id(node)] = value
+        return True
+
+    def _fill(self, plan: ImagePlan, site: Site, values: dict[str, Any]) -> None:
+        """Write the parts of an image at a site; the first fault is told, and ends it."""
+        if not plan.reads_values and not self._has_clean_place(plan, site, values):
             return
-        follows = plan.policy is not None and plan.policy.digest != "never"
-        bare_digest = plan.reference.tag is None and plan.reference.digest is not None
-        if follows:
-            self._entry(plan, plan.reference.tag, plan.reference.digest or "")
-        elif bare_digest:
-            self._entry(plan, None, plan.reference.digest)
+        for part, value in values.items():
+            if not self._put(plan, site, site.places[part], value):
+                return
 
-    def _entry(self, plan: ImagePlan, tag: str | None, digest: str | None) -> None:
-        name, _ = self.images.renderers.before_table(self._rendered_name(plan))
+    def _has_clean_place(self, plan: ImagePlan, site: Site, values: dict[str, Any]) -> bool:
+        """Refuse values beside the image's own that the chart would add to it."""
+        around = paths.find(self.images.tree(site), site.path) if site.path and WHOLE not in site.places else None
+        if type(around) is not Mapping or "repository" not in site.places:
+            return True
+        for part, shape in (("registry", "registry"), ("digest", "digest")):
+            node = around.get(part)
+            if part in values or type(node) is not Scalar or node.is_null or not node.text:
+                continue
+            self.report.error(
+                "R211",
+                node,
+                f"`{paths.show((*site.path, part))}` of `{_tree_name(site)}` stands beside `{plan.label}`",
+                cause=f"the chart would put it together with `{plan.reference}`",
+                hint="remove it" if part in site.places else f"remove it, or write `shape: {shape}`",
+            )
+            return False
+        return True
+
+    def _put(self, plan: ImagePlan, site: Site, path: paths.Path, value: Any) -> bool:
+        tree = self.images.tree(site)
+        other = self.owners.get((site.in_object, path))
+        existing = paths.find(tree, path)
+        if other is None and isinstance(existing, str | Marked):
+            other = self._owner_of(existing)
+        if other is not None and other is not plan:
+            self._refuse_two(plan, other, path)
+            return False
+        if existing is not None and not self._may_replace(plan, site, existing, value, path):
+            return False
+        try:
+            made = paths.put(tree, path, value)
+        except paths.PathError as error:
+            self._refuse_path(plan, path, error)
+            return False
+        self.owners[(site.in_object, path)] = plan
+        if site.in_object is None:
+            self.images.values = made
+        else:
+            self.images.objects[site.in_object] = made
+        return True
+
+    def _owner_of(self, written: object) -> ImagePlan | None:
+        """Return the image that wrote a value which is reached by another path."""
+        for key, owner in self.owners.items():
+            if isinstance(key, tuple):
+                tree = self.images.values if key[0] is None else self.images.objects[key[0]]
+                if paths.find(tree, key[1]) is written:
+                    return owner
+        return None
+
+    def _refuse_path(self, plan: ImagePlan, path: paths.Path, error: paths.PathError) -> None:
+        # What stands in the way may be written by another image, so have no place in the catalog.
+        found = error.node
+        is_source = isinstance(found, Scalar | Mapping | Sequence) and found.line > 0
+        self.report.error(
+            "R211",
+            found if is_source else plan.node,
+            f"`{plan.label}` cannot be written: {error}",
+            cause=f"it belongs at `{paths.show(path)}`",
+            hint="correct `at`, or the values in its way",
+        )
+
+    def _refuse_two(self, plan: ImagePlan, other: ImagePlan, path: paths.Path) -> None:
+        self.report.error(
+            "R211",
+            plan.node,
+            f"`{plan.label}` and `{other.label}` are both written at `{paths.show(path)}`",
+            hint="give each image its own `at`",
+            related=((self.report.source.place(other.node), "the other one"),),
+        )
+
+    def _may_replace(self, plan: ImagePlan, site: Site, existing: Node, value: Any, path: paths.Path) -> bool:
+        text = value.text if isinstance(value, Marked) else value
+        if plan.reads_values:
+            return True
+        if type(existing) is Scalar and (existing.is_null or existing.text in ("", text)):
+            return True
+        kind = "another value" if type(existing) is Scalar else "a value of another type"
+        self.report.error(
+            "R211",
+            existing,
+            f"`{paths.show(path)}` of `{_tree_name(site)}` holds {kind} than `{plan.label}`",
+            cause=f"`{plan.label}` is written there as `{text}`",
+            hint="remove it here, or remove `ref` so that the image is read from here",
+        )
+        return False
+
+    # Into the release's post-renderers
+
+    def _entry(self, plan: ImagePlan) -> None:
+        """Carry the version, or the digest that `values` cannot hold, in a post-renderer entry of the release."""
+        name = self._entry_name(plan)
         if name in self.entry_owners:
             return
         self.entry_owners[name] = plan
+        tag, digest = plan.reference.tag, plan.reference.digest
         entry: dict[str, Any] = {"name": name}
         if tag is not None:
             entry["newTag"] = self.marked(plan, tag, ":tag")
-        follows = plan.policy is not None and plan.policy.digest != "never"
-        if digest is not None:
-            entry["digest"] = self.marked(plan, digest, ":digest") if follows else Marked(digest)
+        if plan.follows:
+            entry["digest"] = self.marked(plan, digest or "", ":digest")
+        elif digest is not None:
+            entry["digest"] = Marked(digest)
         if len(entry) > 1:
             self.images.entries.append(entry)
 
-    def _rendered_name(self, plan: ImagePlan) -> str:
-        """Return the name as the chart will spell it in its pods."""
-        return "/".join(plan.reference.registry_parts) if plan.shape == "registry" else plan.reference.name
+    def _entry_name(self, plan: ImagePlan) -> str:
+        """Return the name that our entry meets: what the chart spells, after the service's own renames."""
+        spelled = plan.spelled
+        if not self.images.renderers.own:
+            return spelled.name
+        return split(self.images.renderers.before_table(str(spelled))[0])[0]
 
     def _check_twice(self, plan: ImagePlan) -> None:
         """Refuse two images of one repository when a post-renderer entry, which knows only names, writes one."""
         for other in self.images.plans:
             if other is plan:
                 return
-            same = other.reference.name == plan.reference.name
-            if same and (_has_entry(plan) or _has_entry(other)) and not _equal(plan, other):
+            is_met = other.is_settled and other.in_release and plan.in_release
+            if not is_met or not (plan.needs_entry or other.needs_entry) or _equal(plan, other):
+                continue
+            if self._entry_name(plan) == self._entry_name(other):
                 self.report.error(
                     "R210",
                     plan.node,
-                    f"`{plan.label}` and `{other.label}` name the same repository with different versions or updates",
+                    f"`{plan.label}` and `{other.label}` name one repository, and differ",
                     cause="the release's post-renderer sets the version by repository, so it would hit both",
-                    hint="give both the same reference and `update`, or one of them the shape `digest` or `string`",
+                    hint="give both the same reference and `update`, or each the shape `digest` or `string`",
                     related=((self.report.source.place(other.node), "the other one"),),
                 )
-
-    def _put(self, plan: ImagePlan, site: Site, path: paths.Path, value: Any) -> None:
-        tree = self.images.tree(site)
-        existing = paths.find(tree, path)
-        text = value.text if isinstance(value, Marked) else value
-        if existing is not None and not self._may_replace(plan, existing, text, path):
-            return
-        try:
-            made = paths.put(tree, path, value)
-        except paths.PathError as error:
-            self.report.error(
-                "R211",
-                error.node if error.node is not None and error.node.line else plan.node,
-                f"`{plan.label}` cannot be written: {error}",
-                cause=f"it belongs at `{paths.show(path)}`",
-                hint="correct `at`, or the values in its way",
-            )
-            return
-        if site.in_object is None:
-            self.images.values = made
-        else:
-            self.images.objects[site.in_object] = made
-
-    def _may_replace(self, plan: ImagePlan, existing: Node | str | Marked, text: str, path: paths.Path) -> bool:
-        if isinstance(existing, str | Marked):
-            self.report.error(
-                "R211",
-                plan.node,
-                f"two images are written at `{paths.show(path)}`",
-                hint="give each image its own `at`",
-            )
-            return False
-        if type(existing) is Scalar and (existing.is_null or existing.text in ("", text)):
-            return True
-        if plan.pinned_by == "pin" and plan.reads_values:
-            return True
-        kind = "another value" if type(existing) is Scalar else "a value of another type"
-        place = f"`{paths.show(path)}` of `values`"
-        self.report.error(
-            "R211",
-            existing,
-            f"{place} holds {kind} than `{plan.label}`",
-            cause=f"`{plan.label}` is written there as `{text}`",
-            hint="remove it here, or remove `ref` so that the image is read from here",
-        )
-        return False
+                return
 
 
-def _has_entry(plan: ImagePlan) -> bool:
-    if plan.shape == "postRenderer":
-        return True
-    if plan.shape not in ("split", "registry", "tag"):
-        return False
-    follows = plan.policy is not None and plan.policy.digest != "never"
-    return follows or (plan.reference.tag is None and plan.reference.digest is not None)
+def _tree_name(site: Site) -> str:
+    return "values" if site.in_object is None else f"extraObjects[{site.in_object}]"
 
 
 def _equal(one: ImagePlan, other: ImagePlan) -> bool:
     def facts(plan: ImagePlan) -> Any:
-        update = plan.update
-        return plan.reference, update and {k: v for k, v in vars(update).items() if k != "node"}
+        # What the bot has moved already may differ for a while, so the catalog's versions are compared.
+        return plan.declared or plan.reference, plan.update is not None, plain(plan.update_node)
 
     return bool(facts(one) == facts(other))
