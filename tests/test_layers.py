@@ -1,0 +1,144 @@
+"""Imports go one way; what a start does not need is not imported."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "render"
+
+LAYERS = (
+    ("render", "diagnostics", "redact", "codes"),
+    ("yaml",),
+    ("model",),
+    ("catalog", "committed"),
+    ("plan",),
+    ("templates",),
+    ("identities", "texts"),
+    ("guard",),
+    ("build",),
+    ("tree",),
+    ("report", "inventory", "policies", "override"),
+    ("cli", "cli_images", "docs", "__main__"),
+)
+"""A module imports from its own layer and those before it. `flux` stands aside: it knows nothing but itself."""
+
+
+def name_of(path: Path) -> str:
+    """The module's name without `render.`; `render` for the package itself."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts).removesuffix("__init__").rstrip(".") or "render"
+
+
+MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def imports(path: Path, *, types: bool = True) -> set[str]:
+    """The modules of ours that a module imports, wherever in it; without `types`, only when it runs."""
+    found: set[str] = set()
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    if not types:
+        tree.body = [one for one in tree.body if not (isinstance(one, ast.If) and is_for_types(one.test))]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative imports hide the layer"
+            module = node.module or ""
+            whole = {f"{module}.{alias.name}" for alias in node.names}
+            found |= {name if name.removeprefix("render.") in MODULES else module for name in whole}
+    return {name.removeprefix("render.") for name in found if name.split(".")[0] == "render"}
+
+
+def is_for_types(test: ast.expr) -> bool:
+    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
+
+
+def layer(module: str) -> int:
+    """The index of a module's layer; the most telling prefix decides."""
+    for index, members in enumerate(LAYERS):
+        if module in members or module.split(".", maxsplit=1)[0] in members:
+            return index
+    raise AssertionError(f"`{module}` has no layer")
+
+
+def is_flux(module: str) -> bool:
+    return module.split(".", maxsplit=1)[0] == "flux"
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if not is_flux(module)])
+def test_a_module_imports_nothing_above_it(module: str) -> None:
+    above = [name for name in imports(MODULES[module]) if not is_flux(name) and layer(name) > layer(module)]
+
+    assert above == []
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if is_flux(module)])
+def test_the_rules_of_flux_know_only_themselves(module: str) -> None:
+    assert [name for name in imports(MODULES[module]) if not is_flux(name)] == []
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if module.split(".")[0] == "yaml"])
+def test_the_yaml_modules_know_nothing_of_flux(module: str) -> None:
+    allowed = {"diagnostics", "redact"} if module == "yaml.source" else set()
+    others = {name for name in imports(MODULES[module]) if name.split(".")[0] != "yaml"}
+
+    assert set() == others - allowed
+
+
+def test_no_modules_import_each_other() -> None:
+    graph = {module: imports(path, types=False) - {module, "render"} for module, path in MODULES.items()}
+
+    # Raises CycleError, which names the cycle.
+    assert set(MODULES) <= set(TopologicalSorter(graph).static_order())
+
+
+def run(code: str) -> str:
+    """Run code in a new interpreter in which every warning is an error, and return what it prints."""
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=PACKAGE.parent)
+    assert (done.stderr, done.returncode) == ("", 0)
+    return done.stdout
+
+
+def test_every_module_imports_alone() -> None:
+    names = sorted(f"render.{name}" if name != "render" else name for name in MODULES)
+    # Each in a child of its own, so that none leans on what another has imported.
+    run(
+        "import importlib, os\n"
+        f"for name in {names!r}:\n"
+        "    child = os.fork()\n"
+        "    if not child:\n"
+        "        try:\n"
+        "            importlib.import_module(name)\n"
+        "        except BaseException as error:\n"
+        "            os.write(2, f'{name}: {error!r}\\n'.encode())\n"
+        "        finally:\n"
+        "            os._exit(0)\n"
+        "    os.waitpid(child, 0)\n"
+    )
+
+
+HEAVY = ("pydantic", "jinja2", "yaml", "re2", "cronsim", "ruamel", "typing_extensions")
+
+
+def heavy(code: str) -> list[str]:
+    return run(f"import sys\n{code}\nprint(*(name for name in {HEAVY!r} if name in sys.modules))").split()
+
+
+def test_the_command_line_imports_nothing_heavy() -> None:
+    assert heavy("import render.cli") == []
+
+
+def test_a_build_needs_neither_pydantic_nor_ruamel() -> None:
+    code = (
+        "from pathlib import Path\nfrom render.build import build\n"
+        "made = build(Path('catalog'), Path('platform.yaml'))\nassert made.files"
+    )
+
+    assert {"pydantic", "ruamel", "typing_extensions"} & set(heavy(code)) == set()
