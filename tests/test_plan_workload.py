@@ -58,7 +58,8 @@ def test_every_field_is_rendered_in_the_order_of_kubernetes(tmp_path: Path) -> N
     found = deployment(
         tmp_path,
         "replicas: 0, command: [serve], args: ['--port', '80'], env: {A: b}, envFrom: [{secretRef: {name: web}}], "
-        "ports: [{name: http, containerPort: 8080}], probes: {readiness: {a: 1}, liveness: {b: 2}, startup: {c: 3}}, "
+        "ports: [{name: http, containerPort: 8080}], "
+        "probes: {readiness: {tcpSocket: {port: 1}}, liveness: {exec: {command: [a]}}, startup: {grpc: {port: 3}}}, "
         "resources: {limits: {memory: 64Mi}}, volumes: [{name: tmp, mountPath: /tmp, emptyDir: {}}], "
         "securityContext: {runAsNonRoot: true}, podSecurityContext: {fsGroup: 100}, serviceAccountName: web, "
         "strategy: {type: Recreate}",
@@ -78,9 +79,9 @@ def test_every_field_is_rendered_in_the_order_of_kubernetes(tmp_path: Path) -> N
         ("env", [{"name": "A", "value": "b"}]),
         ("envFrom", [{"secretRef": {"name": "web"}}]),
         ("ports", [{"name": "http", "containerPort": 8080, "protocol": "TCP"}]),
-        ("startupProbe", {"c": 3}),
-        ("readinessProbe", {"a": 1}),
-        ("livenessProbe", {"b": 2}),
+        ("startupProbe", {"grpc": {"port": 3}}),
+        ("readinessProbe", {"tcpSocket": {"port": 1}}),
+        ("livenessProbe", {"exec": {"command": ["a"]}}),
         ("resources", {"limits": {"memory": "64Mi"}}),
         ("volumeMounts", [{"name": "tmp", "mountPath": "/tmp"}]),
         ("securityContext", {"runAsNonRoot": True}),
@@ -194,7 +195,7 @@ def test_port_that_kubernetes_would_refuse_is_refused(tmp_path: Path, port: str)
         ("configMap: {name: c}", {"configMap": {"name": "c"}}),
         ("secret: {secretName: s}", {"secret": {"secretName": "s"}}),
         ("hostPath: {path: /dev}", {"hostPath": {"path": "/dev"}}),
-        ("nfs: {server: n, path: /x}", {"nfs": {"server": "n", "path": "/x"}}),
+        ("nfs: {server: nas, path: /x}", {"nfs": {"server": "nas", "path": "/x"}}),
         ("existingClaim: mine", {"persistentVolumeClaim": {"claimName": "mine"}}),
         (
             "claim: {resources: {requests: {storage: 1Gi}}}",
@@ -229,6 +230,19 @@ def test_claim_is_rendered_for_one_pod_unless_it_says_otherwise(tmp_path: Path) 
             "resources": {"requests": {"storage": "2Gi"}},
         },
     }
+
+
+@pytest.mark.parametrize(
+    ("annotations", "expected"), [("owner: me", "disabled"), ("kustomize.toolkit.fluxcd.io/prune: enabled", "enabled")]
+)
+def test_claim_outlives_its_service_unless_that_says_otherwise(tmp_path: Path, annotations: str, expected: str) -> None:
+    claim = "volumes: [{name: a, mountPath: /a, claim: {resources: {requests: {storage: 1Gi}}}}]"
+
+    built = made(tmp_path, claim, f"annotations: {{{annotations}}}\n")
+
+    found = only(built, "PersistentVolumeClaim")["metadata"]["annotations"]
+    assert found["kustomize.toolkit.fluxcd.io/prune"] == expected
+    assert annotations.partition(":")[0] in only(built, "Deployment")["metadata"]["annotations"]
 
 
 def test_claim_template_makes_a_stateful_set(tmp_path: Path) -> None:
@@ -270,16 +284,126 @@ def test_volume_that_cannot_be_is_refused(tmp_path: Path, volume: str) -> None:
     assert codes(made(tmp_path, f"volumes: [{volume}]")) == ["R405"]
 
 
-@pytest.mark.xfail(strict=True, reason="names of volumes are not compared")
-def test_two_volumes_of_one_name_and_two_sources_are_refused(tmp_path: Path) -> None:
-    volumes = "{name: a, mountPath: /a, emptyDir: {}}, {name: a, mountPath: /b, hostPath: {path: /dev}}"
+@pytest.mark.parametrize(
+    ("workload", "expected"),
+    [
+        (
+            "volumes: [{name: a, mountPath: /a, emptyDir: {}}, {name: a, mountPath: /b, hostPath: {path: /dev}}]",
+            "R104 `workload.volumes[1].name` must differ from the others, and `a` is taken",
+        ),
+        (
+            "volumes: [{name: a, mountPath: /a, emptyDir: {}}, {name: b, mountPath: /a, emptyDir: {}}]",
+            "R104 `workload.volumes[1].mountPath` must differ from the others, and `/a` is taken",
+        ),
+        (
+            "ports: [{name: a, containerPort: 1}, {name: a, containerPort: 2}]",
+            "R104 `workload.ports[1].name` must differ from the others, and `a` is taken",
+        ),
+        (
+            "ports: [{name: a, containerPort: 1, port: 80}, {name: b, containerPort: 80}]",
+            "R104 `workload.ports[1].port` must differ from the others, and `80/TCP` is taken",
+        ),
+    ],
+)
+def test_what_must_differ_is_told_at_the_second(tmp_path: Path, workload: str, expected: str) -> None:
+    (fault,) = made(tmp_path, workload).diagnostics
 
-    assert made(tmp_path, f"volumes: [{volumes}]").failed
+    assert f"{fault.code} {fault.message}" == expected
+    assert len(fault.related) == 1
 
 
-@pytest.mark.xfail(strict=True, reason="names of ports are not compared")
-def test_two_ports_of_one_name_are_refused(tmp_path: Path) -> None:
-    assert made(tmp_path, "ports: [{name: a, containerPort: 1}, {name: a, containerPort: 2}]").failed
+def test_one_port_of_two_protocols_is_taken(tmp_path: Path) -> None:
+    ports = "{name: dns, containerPort: 53}, {name: dns-udp, containerPort: 53, protocol: UDP}"
+
+    assert codes(made(tmp_path, f"ports: [{ports}]")) == []
+
+
+# The parts in Kubernetes' form
+
+
+@pytest.mark.parametrize(
+    ("workload", "expected"),
+    [
+        (
+            "probes:\n    readiness:\n      tcpSocket: {port: 1}\n      initialDelaySecond: 5",
+            "R101 catalog/web.yaml:7:7 unknown field `initialDelaySecond` in `workload.probes.readiness`",
+        ),
+        (
+            "probes:\n    liveness:\n      httpGet: {path: /}",
+            "R102 catalog/web.yaml:6:7 `workload.probes.liveness.httpGet` needs the field `port`",
+        ),
+        (
+            "probes:\n    startup: {periodSeconds: 1}",
+            "R102 catalog/web.yaml:5:5 `workload.probes.startup` must have exactly one form, and has none",
+        ),
+        (
+            "probes:\n    startup:\n      tcpSocket: {port: 1}\n      grpc: {port: 1}",
+            (
+                "R104 catalog/web.yaml:7:7 `workload.probes.startup` must have exactly one form,"
+                " and has `tcpSocket` and `grpc`"
+            ),
+        ),
+        (
+            "resources:\n    limit: {memory: 64Mi}",
+            "R101 catalog/web.yaml:5:5 unknown field `limit` in `workload.resources`",
+        ),
+        (
+            "securityContext:\n    runAsUser: root",
+            "R103 catalog/web.yaml:5:16 `workload.securityContext.runAsUser` must be an integer, not the text `root`",
+        ),
+        (
+            "podSecurityContext:\n    fsgroup: 100",
+            "R101 catalog/web.yaml:5:5 unknown field `fsgroup` in `workload.podSecurityContext`",
+        ),
+        ("strategy:\n    typ: Recreate", "R101 catalog/web.yaml:5:5 unknown field `typ` in `workload.strategy`"),
+        (
+            "strategy:\n    type: OnDelete",
+            "R104 catalog/web.yaml:5:11 `workload.strategy.type` must be `RollingUpdate` or `Recreate`, not `OnDelete`",
+        ),
+        (
+            "strategy:\n    type: Recreate\n    rollingUpdate: {maxSurge: 1}",
+            "R104 catalog/web.yaml:6:5 `workload.strategy.rollingUpdate` does not go with the type `Recreate`",
+        ),
+        (
+            "env:\n    A: {valueFrom: {secretKeyRef: {name: a}}}",
+            "R102 catalog/web.yaml:5:21 `workload.env.A.valueFrom.secretKeyRef` needs the field `key`",
+        ),
+        (
+            "env:\n    A: {valueFrom: {}}",
+            "R102 catalog/web.yaml:5:9 `workload.env.A.valueFrom` must have exactly one form, and has none",
+        ),
+        (
+            "envFrom:\n  - {prefix: A_}",
+            "R102 catalog/web.yaml:5:5 `workload.envFrom[0]` must have exactly one form, and has none",
+        ),
+        (
+            "volumes:\n  - {name: a, mountPath: /a, secret: {name: a}}",
+            "R101 catalog/web.yaml:5:39 unknown field `name` in `workload.volumes[0].secret`",
+        ),
+        (
+            "volumes:\n  - {name: a, mountPath: /a, claim: {storageClass: a}}",
+            "R101 catalog/web.yaml:5:38 unknown field `storageClass` in `workload.volumes[0].claim`",
+        ),
+    ],
+)
+def test_part_in_the_form_of_kubernetes_is_checked(tmp_path: Path, workload: str, expected: str) -> None:
+    text = f"name: web\nsource: {{image: 'ghcr.io/example/web:1.2.3'}}\nworkload:\n  {workload}\n"
+
+    assert told(project(tmp_path, {"catalog/web.yaml": text}).build()) == [expected]
+
+
+def test_strategy_of_a_stateful_set_is_its_own(tmp_path: Path) -> None:
+    volume = "volumes: [{name: a, mountPath: /a, claimTemplate: {resources: {requests: {storage: 1Gi}}}}]"
+
+    assert codes(made(tmp_path / "a", f"{volume}, strategy: {{rollingUpdate: {{partition: 1}}}}")) == []
+    assert codes(made(tmp_path / "b", f"{volume}, strategy: {{rollingUpdate: {{maxSurge: 1}}}}")) == ["R101"]
+    assert codes(made(tmp_path / "c", f"{volume}, strategy: {{type: Recreate}}")) == ["R104"]
+
+
+def test_image_that_is_none_hides_no_fault_of_the_workload(tmp_path: Path) -> None:
+    text = "name: web\nsource: {image: 'https://a/web'}\nworkload: {volumes: [{name: a, mountPath: /a}]}\n"
+
+    assert sorted(codes(project(tmp_path, {"catalog/web.yaml": text}).build())) == ["R205", "R405"]
 
 
 # The image
@@ -362,7 +486,7 @@ STATEFUL = (
 
 
 @pytest.mark.parametrize(
-    "workload", ["", "probes: {liveness: {a: 1}}", f"{PROBE}, strategy: {{type: Recreate}}", STATEFUL]
+    "workload", ["", "probes: {liveness: {grpc: {port: 1}}}", f"{PROBE}, strategy: {{type: Recreate}}", STATEFUL]
 )
 def test_rollback_needs_an_old_pod_and_a_probe(tmp_path: Path, workload: str) -> None:
     assert codes(made(tmp_path / "a", workload, "update: {range: 1.x}\n")) == ["R403"]

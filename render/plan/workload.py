@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from render.catalog import Definition
+from render.model.read import snake_case
 from render.plan import paths
 from render.plan.context import Context, Header, Report, node_at
-from render.plan.images import Images
+from render.plan.images import ImagePlan, Images
+from render.plan.podparts import VOLUME_SOURCES, check_parts
 from render.plan.writing import Writer
-from render.yaml.source import Mapping, Node, Scalar
+from render.yaml.source import Mapping, Scalar
 
 if TYPE_CHECKING:
     from render.model.service import Volume, Workload
@@ -21,14 +23,8 @@ NAME_LABEL = "app.kubernetes.io/name"
 PROGRESS_DEADLINE = 600
 """Seconds after which Kubernetes calls a rollout failed; its own default, written down because the gate rests on it."""
 
-_SOURCES = ("empty_dir", "config_map", "secret", "host_path", "nfs", "existing_claim", "claim", "claim_template")
-_YAML_NAMES = {
-    "empty_dir": "emptyDir",
-    "config_map": "configMap",
-    "host_path": "hostPath",
-    "existing_claim": "existingClaim",
-    "claim_template": "claimTemplate",
-}
+PRUNE_OPT_OUT = {"kustomize.toolkit.fluxcd.io/prune": "disabled"}
+"""Annotation of a claim: its data outlives the service that is disabled or renamed."""
 
 
 class Plain:
@@ -49,49 +45,60 @@ class Plain:
 
     def plan(self, writer: Writer, *, rollback: bool) -> list[Document]:
         """Return the documents of workload.yaml; none after reporting."""
-        service = self.definition.service
-        main = next((plan for plan in self.images.plans if plan.shape == "container"), None)
-        if main is None:
-            if not self.report.failed:
-                self.report.error(
-                    "R207",
-                    self.definition.root.key("workload"),
-                    "a workload needs `source.image`",
-                    cause="it is what the container runs",
-                    hint="add `source: {image: registry/name:tag}`",
-                )
-            return []
-        volumes = [self._volume(index, volume) for index, volume in enumerate(self.workload.volumes)]
         is_stateful = any(volume.claim_template is not None for volume in self.workload.volumes)
+        check_parts(self.report, self.node, self.workload, is_stateful=is_stateful)
+        volumes = [self._volume(index, volume) for index, volume in enumerate(self.workload.volumes)]
         if rollback:
             self._check_rollback(is_stateful=is_stateful)
-        if self.report.failed:
+        main = self._main()
+        if main is None or self.report.failed:
             return []
-        labels = {NAME_LABEL: service.name, **service.labels}
-        name, namespace = self.header.object_name, self.header.namespace
-        common = {"name": name, "namespace": namespace, "labels": labels, "annotations": service.annotations or None}
-        pod = self._pod(writer.whole(main), [volume for volume in volumes if volume])
-        documents: list[Document] = []
+        name, service = self.header.object_name, self.definition.service
+        common = {
+            "name": name,
+            "namespace": self.header.namespace,
+            "labels": {NAME_LABEL: service.name, **service.labels},
+            "annotations": service.annotations or None,
+        }
         selector = {NAME_LABEL: service.name}
-        if is_stateful:
-            documents.append(("statefulset", {**common, **self._stateful(selector, pod)}))
-        else:
-            deployment = {
-                "replicas": self._replicas(),
-                "progressDeadlineSeconds": PROGRESS_DEADLINE if rollback else None,
-                "strategy": self.workload.strategy,
-                "selector": selector,
-                "pod": pod,
-            }
-            documents.append(("deployment", {**common, **deployment}))
+        pod = self._pod(writer.whole(main), [volume for volume in volumes if volume])
+        documents = [
+            ("statefulset", {**common, **self._stateful(selector, pod)})
+            if is_stateful
+            else ("deployment", {**common, **self._deployment(selector, pod, rollback=rollback)})
+        ]
         if self.workload.ports:
             documents.append(self._service(common, selector))
+        kept = {**common, "annotations": {**PRUNE_OPT_OUT, **service.annotations}}
         documents += [
-            ("persistentvolumeclaim", {**common, "name": f"{name}-{volume.name}", "spec": _claim(volume.claim)})
+            ("persistentvolumeclaim", {**kept, "name": f"{name}-{volume.name}", "spec": _claim(volume.claim)})
             for volume in self.workload.volumes
             if volume.claim is not None
         ]
         return documents
+
+    def _main(self) -> ImagePlan | None:
+        """Return the container's image; None after reporting."""
+        main = next((plan for plan in self.images.plans if plan.shape == "container"), None)
+        source = self.definition.service.source
+        if main is None and (not source or source.image is None or any(not plan.key for plan in self.images.plans)):
+            self.report.error(
+                "R207",
+                self.definition.root.key("workload"),
+                "a workload needs `source.image`",
+                cause="it is what the container runs",
+                hint="add `source: {image: registry/name:tag}`",
+            )
+        return main
+
+    def _deployment(self, selector: dict[str, str], pod: dict[str, Any], *, rollback: bool) -> dict[str, Any]:
+        return {
+            "replicas": self._replicas(),
+            "progressDeadlineSeconds": PROGRESS_DEADLINE if rollback else None,
+            "strategy": self.workload.strategy,
+            "selector": selector,
+            "pod": pod,
+        }
 
     def _replicas(self) -> int:
         return 1 if self.workload.replicas is None else self.workload.replicas
@@ -156,43 +163,26 @@ class Plain:
 
     def _volume(self, index: int, volume: Volume) -> dict[str, Any] | None:
         """Return the pod's volume; None for a claim template, and after reporting."""
-        given = [source for source in _SOURCES if getattr(volume, source) is not None]
-        names = [_YAML_NAMES.get(source, source) for source in given]
+        given = [name for name in VOLUME_SOURCES if getattr(volume, snake_case(name)) is not None]
         if len(given) != 1:
-            told = " and ".join(f"`{name}`" for name in names) or "none"
-            allowed = ", ".join(f"`{_YAML_NAMES.get(source, source)}`" for source in _SOURCES)
+            told = " and ".join(f"`{name}`" for name in given) or "none"
+            allowed = ", ".join(f"`{name}`" for name in VOLUME_SOURCES)
             self.report.error(
                 "R405",
-                node_at(self.node, "volumes", index),
+                paths.find(self.node, ("volumes", index, *given[1:2])),
                 f"the volume `{volume.name}` must have exactly one source, and has {told}",
                 cause=f"a volume is one of {allowed}",
                 hint="add the one it is" if not given else "keep one of them",
             )
             return None
-        source = given[0]
-        value: Any = getattr(volume, source)
-        if source in ("claim", "claim_template"):
-            self._check_claim(index, volume, value, names[0])
-        if source == "claim_template":
+        claim = volume.existing_claim
+        if volume.claim is not None:
+            claim = f"{self.header.object_name}-{volume.name}"
+        if claim is not None:
+            return {"name": volume.name, "persistentVolumeClaim": {"claimName": claim}}
+        if volume.claim_template is not None:
             return None
-        if source == "claim":
-            return {
-                "name": volume.name,
-                "persistentVolumeClaim": {"claimName": f"{self.header.object_name}-{volume.name}"},
-            }
-        if source == "existing_claim":
-            return {"name": volume.name, "persistentVolumeClaim": {"claimName": value}}
-        return {"name": volume.name, names[0]: value}
-
-    def _check_claim(self, index: int, volume: Volume, claim: Node, name: str) -> None:
-        if paths.find(claim, ("resources", "requests", "storage")) is None:
-            self.report.error(
-                "R405",
-                node_at(self.node, "volumes", index, name),
-                f"the `{name}` of the volume `{volume.name}` needs `resources.requests.storage`",
-                cause="Kubernetes refuses a claim without a size",
-                hint="add `resources: {requests: {storage: 1Gi}}`",
-            )
+        return {"name": volume.name, given[0]: getattr(volume, snake_case(given[0]))}
 
     def _service(self, common: dict[str, Any], selector: dict[str, str]) -> Document:
         options = self.workload.service
@@ -229,7 +219,7 @@ class Plain:
             return
         strategy = self.workload.strategy
         kind = strategy.text("type") if isinstance(strategy, Mapping) else None
-        if kind is not None and kind != "RollingUpdate":
+        if kind == "Recreate":
             self.report.error(
                 "R403",
                 node_at(self.node, "strategy", "type"),
