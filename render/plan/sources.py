@@ -300,11 +300,6 @@ class Charts:
         return not problems
 
 
-def credentials_of(context: Context, image: str, *_: object) -> dict[str, Any]:
-    """Return `registry_access`."""
-    return registry_access(context, image)
-
-
 def registry_access(context: Context, image: str) -> dict[str, Any]:
     """Return the access fields that the platform's credentials give an image or an OCI path; all None without any."""
     found = context.credentials(image)
