@@ -18,7 +18,8 @@ from render.flux.policy import select
 from render.flux.regex import Pattern
 from render.flux.semver import RangeError
 from render.plan.context import Context, Report
-from render.plan.images import ImagePlan
+from render.plan.images import ImagePlan, Images
+from render.plan.policy import policy_name
 
 _ANY_VERSION = {"semver": {"range": ">=0.0.0-0"}}
 _SHORT_DIGEST = len("sha256:") + 12
@@ -30,6 +31,55 @@ class _Refusal:
 
     cause: str
     advice: str = ""
+
+
+def keep_all(context: Context, service: str, images: Images, report: Report) -> list[tuple[str, str, str]]:
+    """Take over what the bot wrote, where it stays: policies with the catalog's reference and the one that is written.
+
+    An image whose key has changed is known by its repository; one that is declared no more is refused.
+    """
+    if context.committed is None or report.failed:
+        return []
+    marks = context.committed.marks(service)
+    if not marks or service in context.reset:
+        return []
+    kept: list[tuple[str, str, str]] = []
+    for image, found in _pairs(context, service, images.plans, marks):
+        declared = image.reference
+        reference = keep(context, service, image, found, report)
+        if reference is not None and image.policy is not None:
+            images.take(image, reference)
+            kept.append((image.policy.name, str(declared), str(reference)))
+    root = images.definition.root
+    for name, found in marks.items():
+        if found.tag is not None:
+            report.error(
+                "R510",
+                root.key("images") or root.key("source") or root.get("name"),
+                f"`{found.name or name}` is `{found.text}` in the tree, and no image of it is declared",
+                cause="the image bot wrote the committed one, and the chart's own version would take its place",
+                hint=f"declare the image again, or accept that with `--reset-tags {service}`",
+            )
+    return kept
+
+
+def _pairs(
+    context: Context, service: str, images: list[ImagePlan], marks: dict[str, Marks]
+) -> list[tuple[ImagePlan, Marks]]:
+    """Pair images with committed values, by the policies' names and then by repository; takes them out of `marks`."""
+    pairs: list[tuple[ImagePlan, Marks]] = []
+    others: list[ImagePlan] = []
+    for image in images:
+        found = marks.pop(policy_name(service, image), None)
+        if found is None:
+            others.append(image)
+        else:
+            pairs.append((image, found))
+    for image in others:
+        names = [name for name, found in marks.items() if found.name and _is_same_image(context, service, image, found)]
+        if names:
+            pairs.append((image, marks.pop(names[0])))
+    return pairs
 
 
 def keep(context: Context, service: str, image: ImagePlan, marks: Marks, report: Report) -> Reference | None:

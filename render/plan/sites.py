@@ -272,7 +272,7 @@ class Sites:
                 hint="write `shape: string`, or give the reference as `ref`",
             )
             return None
-        if not self._is_text(label, "the image", target):
+        if not self._is_text(label, "the image", target, "image"):
             return None
         try:
             reference = Reference.parse(target.text)
@@ -282,7 +282,7 @@ class Sites:
         site.places, site.nodes = {WHOLE: site.path}, {WHOLE: target}
         return reference, "string"
 
-    def _is_text(self, label: str, what: str, node: Scalar) -> bool:
+    def _is_text(self, label: str, what: str, node: Scalar, key: str) -> bool:
         if node.is_string:
             return True
         shown = self.report.source.shown(node)
@@ -291,7 +291,7 @@ class Sites:
             node,
             f"{what} of `{label}` must be a string, not `{shown}`",
             cause="the chart would get a number or a boolean for it",
-            hint=f'quote it: `"{shown}"`',
+            hint=f'quote it: `{key}: "{shown}"`',
         )
         return False
 
@@ -307,7 +307,7 @@ class Sites:
                 return None
             is_empty = node.is_null or not node.text
             if not is_empty:
-                if not self._is_text(label, f"`{part}`", node):
+                if not self._is_text(label, f"`{part}`", node, part):
                     return None
                 text[part] = node.text
             if not is_empty or part in ("tag", "digest"):
