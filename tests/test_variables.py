@@ -60,20 +60,11 @@ def test_form_that_flux_fails_on_is_refused(tmp_path: Path, value: str) -> None:
 FATAL = ["+x", "?x", "!", "@Q", "%", "%%", "#", "##", "/", ":0:", ":0:-1", " ", "-x", ".y", ":"]
 
 
-@pytest.mark.parametrize(
-    "rest",
-    [
-        pytest.param(
-            rest, marks=() if rest[0] in " -." else pytest.mark.xfail(strict=True, reason="a declared name passes")
-        )
-        for rest in FATAL
-    ],
-)
+@pytest.mark.parametrize("rest", FATAL)
 def test_form_that_flux_fails_on_is_refused_for_a_declared_variable_too(tmp_path: Path, rest: str) -> None:
     assert codes(tmp_path, f"${{DOMAIN{rest}}}") == ["R215"]
 
 
-@pytest.mark.xfail(strict=True, reason="a default is not looked into")
 @pytest.mark.parametrize("value", ["${DOMAIN:=${OTHER}}", "${OTHER:-${ANOTHER}}"])
 def test_variable_in_a_default_must_be_declared(tmp_path: Path, value: str) -> None:
     assert codes(tmp_path, value) == ["R215"]
@@ -163,7 +154,6 @@ def test_variable_is_carried_as_it_is(tmp_path: Path) -> None:
     assert text.endswith("  values:\n    a: web.${DOMAIN}\n    b: ${_x1}\n")
 
 
-@pytest.mark.xfail(strict=True, reason="the hint has a dollar sign too many")
 def test_hint_offers_the_escape_of_the_very_text(tmp_path: Path) -> None:
     (fault,) = made(tmp_path, WEB + "values: {a: '${OTHER}'}\n").diagnostics
 
@@ -176,3 +166,43 @@ def test_secret_value_is_not_quoted(tmp_path: Path) -> None:
     (fault,) = made(tmp_path, text).diagnostics
 
     assert "hunter2" not in fault.message + fault.snippet + fault.hint + fault.cause
+
+
+FORMS = ["^", "^^", ",", ",,", ":1", ":1:2", ": -1", "#a", "##a", "%a", "%%.*", "/a/b", "//a/", "/#a/b", ":+x", ":?x"]
+
+
+@pytest.mark.parametrize("rest", FORMS)
+def test_form_that_flux_knows_needs_a_declared_variable(tmp_path: Path, rest: str) -> None:
+    assert codes(tmp_path / "a", f"${{DOMAIN{rest}}}") == []
+    assert codes(tmp_path / "b", f"${{OTHER{rest}}}") == ["R215"]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "charts: {base: {url: 'oci://${OTHER}/web'}}\n",
+        "imageAutomation: {messageTemplate: '${OTHER}'}\n",
+        "registries: {credentials: [{registry: a.example, secretRef: {name: a}}, {registry: '${OTHER}'}]}\n",
+    ],
+)
+def test_variables_of_the_platform_file_are_told_there(tmp_path: Path, part: str) -> None:
+    platform = DECLARED.replace("registries:\n  imageOverrides: []\n", "") + part
+
+    assert [(fault.code, fault.location.path) for fault in made(tmp_path, WEB, platform).diagnostics] == [
+        ("R215", "platform.yaml")
+    ]
+
+
+def test_default_release_is_looked_into_and_what_is_not_rendered_is_not(tmp_path: Path) -> None:
+    release = PLATFORM + "defaults: {substitute: [A], release: {serviceAccountName: '${OTHER}'}}\n"
+    flux = DECLARED + "fluxImageOverrides: []\n# ${OTHER}\n"
+
+    assert [fault.code for fault in made(tmp_path / "a", WEB, release).diagnostics] == ["R215"]
+    assert made(tmp_path / "b", WEB, flux).diagnostics == []
+
+
+def test_fault_of_a_form_names_it_and_offers_its_escape(tmp_path: Path) -> None:
+    (fault,) = made(tmp_path, WEB + "values: {a: 'x ${DOMAIN} ${a.b} y'}\n").diagnostics
+
+    assert fault.message == "`${a.b}` is no form that Flux can substitute"
+    assert fault.hint == "write `$${a.b}` if it is meant as text"

@@ -17,6 +17,7 @@ from render.plan.chart_rules import ChartRules
 from render.plan.context import Report, node_at
 from render.plan.release import check_release
 from render.plan.sources import plain
+from render.plan.variables import check_platform_variables
 from render.yaml.source import Mapping, Node, Scalar, Sequence
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def check_platform(file: PlatformFile, *, automation: bool) -> list[Diagnostic]:
     check_table(report, file.root.get("fluxImageOverrides"), "fluxImageOverrides")
     _check_automation(file, report, automation=automation)
     _check_defaults(file, report)
+    check_platform_variables(file, report)
     if file.platform.alerts.enabled:
         report.error(
             "R213",

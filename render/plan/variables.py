@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 
-from render.catalog import Definition
+from render.catalog import Definition, PlatformFile
+from render.flux.substitution import SubstitutionError, variables
 from render.plan import paths
 from render.plan.context import Context, Report
 from render.yaml.source import Mapping, Node, Scalar, Sequence
 
 # Flux's substitution takes `$$` for a dollar sign, and only the form with braces for a variable.
-_FORM = re.compile(r"\$\$|\$\{(?P<body>[^}]*)(?P<close>\}?)")
-_VARIABLE = re.compile(r"(?P<name>[_A-Za-z][_A-Za-z0-9]*)(?P<rest>.*)", re.DOTALL)
+_ESCAPE = re.compile(r"\$\$")
 _OPT_OUT = "kustomize.toolkit.fluxcd.io/substitute"
-_NOT_RENDERED = frozenset(("description", "name", "kind", "enabled", "dependsOn"))
+_NOT_RENDERED = frozenset(("description", "name", "kind", "enabled"))
+_OF_PLATFORM = (("charts",), ("registries",), ("imageAutomation",), ("alerts",), ("defaults", "release"))
+"""Parts of the platform file that are written into the tree."""
 
 
 def check_variables(context: Context, definition: Definition, report: Report) -> None:
@@ -35,6 +37,16 @@ def check_variables(context: Context, definition: Definition, report: Report) ->
                     _walk(item, declared, report, set())
         else:
             _walk(value, declared, report, set())
+
+
+def check_platform_variables(file: PlatformFile, report: Report) -> None:
+    """Report the same of what the platform file says in the tree."""
+    if "${" not in file.source.text:
+        return
+    for path in _OF_PLATFORM:
+        found = paths.find(file.root, path)
+        if found is not None:
+            _walk(found, file.platform.defaults.substitute, report, set())
 
 
 def _opts_out(node: Node) -> bool:
@@ -64,46 +76,53 @@ def _walk(node: Node, declared: list[str] | None, report: Report, seen: set[int]
 
 
 def _check(node: Scalar, declared: list[str] | None, report: Report) -> None:
+    if declared is None:
+        if any(node.text.startswith("{", match.end()) for match in _ESCAPE.finditer(node.text)):
+            report.warn(
+                "R215",
+                node,
+                "`$${` is written as it is",
+                cause="the platform declares no `defaults.substitute`, so nothing undoes the escape",
+                hint="write `${`, or declare the variables of this tree",
+            )
+        return
     told: set[str] = set()
-    position = 0
-    while match := _FORM.search(node.text, position):
-        position = match.end()
-        if match.group() == "$$":
-            if declared is None and node.text.startswith("{", position) and "$$" not in told:
-                told.add("$$")
-                report.warn(
-                    "R215",
-                    node,
-                    "`$${` is written as it is",
-                    cause="the platform declares no `defaults.substitute`, so nothing undoes the escape",
-                    hint="write `${`, or declare the variables of this tree",
-                )
+    try:
+        found = variables(node.text)
+    except SubstitutionError as error:
+        _no_form(node, node.text[error.position : error.end], str(error), report)
+        return
+    for variable in found:
+        text = node.text[variable.start : variable.end]
+        if text in told:
             continue
-        if declared is None or match.group() in told:
-            continue
-        told.add(match.group())
-        _check_one(node, match, declared, report)
+        told.add(text)
+        if not variable.can_be_set:
+            _no_form(node, text, f"`{variable.name}` is no name of a variable", report)
+        elif variable.name not in declared and not variable.has_default:
+            report.error(
+                "R215",
+                node,
+                f"the variable `{variable.name}` is not declared in `defaults.substitute`",
+                cause="Flux 2.9 fails on an undefined variable, and earlier releases put an empty text in its place",
+                hint=f"declare it, give a default (`${{{variable.name}:=…}}`), or write {_escaped(node, text, report)}"
+                " if it is meant as text",
+            )
 
 
-def _check_one(node: Scalar, match: re.Match[str], declared: list[str], report: Report) -> None:
-    body = match["body"]
-    shown = report.source.shown(Scalar(match.group(), '"', node.line, node.column))
-    found = _VARIABLE.fullmatch(body)
-    if not match["close"] or found is None or re.match(r"[.\s-]", found["rest"]):
-        report.error(
-            "R215",
-            node,
-            f"`{shown}` is no form that Flux can substitute",
-            cause="the tree has postBuild variables, and this would fail the whole Kustomization",
-            hint=f"write `$${shown}` if it is meant as text",
-        )
-        return
-    if found["name"] in declared or re.match(r":?[=-]", found["rest"]):
-        return
+def _no_form(node: Scalar, text: str, reason: str, report: Report) -> None:
     report.error(
         "R215",
         node,
-        f"the variable `{found['name']}` is not declared in `defaults.substitute`",
-        cause="Flux 2.9 fails on an undefined variable, and earlier releases put an empty text in its place",
-        hint=f"declare it, give a default (`${{{found['name']}:=…}}`), or write `$${shown}` if it is meant as text",
+        f"`{_shown(node, text, report)}` is no form that Flux can substitute",
+        cause=f"{reason}, and postBuild would fail the whole Kustomization",
+        hint=f"write {_escaped(node, text, report)} if it is meant as text",
     )
+
+
+def _shown(node: Scalar, text: str, report: Report) -> str:
+    return report.source.shown(Scalar(text.partition("\n")[0], '"', node.line, node.column))
+
+
+def _escaped(node: Scalar, text: str, report: Report) -> str:
+    return f"`${_shown(node, text, report)}`"

@@ -15,7 +15,6 @@ NAME = re.compile(r"[_A-Za-z][_A-Za-z0-9]*", re.ASCII)
 pytestmark = pytest.mark.skipif(not FILE.exists(), reason="the shared cases are not here")
 
 
-@pytest.mark.xfail(strict=True, reason="odd forms of a declared variable, and defaults that hold variables, pass")
 def test_every_text_that_flux_fails_on_is_refused(tmp_path: Path) -> None:
     """Each case as a value of one service; a name that Flux refuses cannot be declared, so such cases are left out."""
     cases = [json.loads(line) for line in FILE.read_text().splitlines()]
