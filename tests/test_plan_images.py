@@ -8,6 +8,12 @@ import pytest
 import yaml
 
 from render.build import Build
+from render.catalog import read_definitions, read_platform
+from render.flux.overrides import Table
+from render.plan.context import Context, Report
+from render.plan.images import Images
+from render.plan.policy import Policies
+from render.plan.writing import Writer
 from tests.project import PLATFORM, objects, only, project, told
 
 HEX = "0123456789abcdef" * 4
@@ -863,3 +869,404 @@ def test_pin_leaves_no_digest_of_another_version(tmp_path: Path) -> None:
 )
 def test_digest_that_no_renderer_could_carry_is_refused(tmp_path: Path, text: str) -> None:
     assert made(tmp_path, text).failed
+
+
+# What the parts of a site decide
+
+PARTS_AT = "{registry: reg, repository: repo, tag: tag, digest: dig}"
+ALWAYS = "update: {range: 1.x, digest: always}\n"
+
+
+def test_map_of_all_parts_writes_the_digest_beside_the_registry(tmp_path: Path) -> None:
+    text = release(tmp_path, service(f"{{ref: '{BOTH}', at: {PARTS_AT}}}", MOVING))
+
+    assert section(text, "values") == lines(f"""
+        reg: ghcr.io
+        repo: example/web
+        tag: "1.2.3"{mark(":tag")}
+        dig: "{D}"{mark(":digest")}
+        """)
+    assert "postRenderers" not in text
+
+
+@pytest.mark.parametrize("shape", ["", ", shape: split", ", shape: registry", ", shape: tag"])
+def test_map_of_parts_counts_whatever_the_shape_is_called(tmp_path: Path, shape: str) -> None:
+    text = values(tmp_path, service(f"{{ref: '{BOTH}', at: {PARTS_AT}{shape}}}"))
+
+    assert yaml.safe_load(text) == {"reg": "ghcr.io", "repo": "example/web", "tag": "1.2.3", "dig": D}
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ("{tag: tag, digest: dig}", {"tag": "1.2.3", "dig": D}),
+        ("{registry: reg, tag: tag}", {"reg": "ghcr.io", "tag": f"1.2.3@{D}"}),
+        ("{repository: repo, tag: tag}", {"repo": "ghcr.io/example/web", "tag": f"1.2.3@{D}"}),
+    ],
+)
+def test_parts_that_are_not_named_stay_with_the_chart(tmp_path: Path, parts: str, expected: dict[str, str]) -> None:
+    assert yaml.safe_load(values(tmp_path, service(f"{{ref: '{BOTH}', at: {parts}}}"))) == expected
+
+
+def test_digest_beside_a_tag_alone_may_be_followed(tmp_path: Path) -> None:
+    text = values(tmp_path, service(f"{{ref: '{BOTH}', at: {{tag: tag, digest: dig}}}}", MOVING))
+
+    assert text == f'tag: "1.2.3"{mark(":tag")}\ndig: "{D}"{mark(":digest")}\n'
+
+
+def test_digest_key_is_marked_beside_a_registry_that_is_read(tmp_path: Path) -> None:
+    given = f"{{registry: ghcr.io, repository: example/web, tag: 1.2.3, digest: '{D}'}}"
+
+    text = release(tmp_path, service("{at: image}", f"{MOVING}values: {{image: {given}}}\n"))
+
+    assert f'      digest: "{D}"{mark(":digest")}\n' in text
+    assert "postRenderers" not in text
+
+
+@pytest.mark.parametrize("given", ["digest: ''", "digest:"])
+def test_empty_digest_key_that_is_read_is_the_place_of_the_digest(tmp_path: Path, given: str) -> None:
+    there = f"values:\n  image:\n    repository: ghcr.io/example/web\n    {given}\n    tag: '1.2.3'\n"
+
+    text = release(tmp_path, service("{at: image}", ALWAYS + there))
+
+    assert section(text, "values") == lines(f"""
+        image:
+          repository: ghcr.io/example/web
+          digest: ""{mark(":digest")}
+          tag: "1.2.3"{mark(":tag")}
+        """)
+    assert "postRenderers" not in text
+
+
+def test_shape_gives_what_is_read_a_place_for_the_digest(tmp_path: Path) -> None:
+    text = release(tmp_path, service("{at: image, shape: digest}", ALWAYS + THERE))
+
+    assert f'    digest: ""{mark(":digest")}\n' in text
+    assert "postRenderers" not in text
+
+
+def test_every_path_is_read(tmp_path: Path) -> None:
+    same = "{repository: ghcr.io/example/web, tag: 1.2.3}"
+    text = service("{at: [a, b.image]}", f"{MOVING}values: {{a: {same}, b: {{image: {same}}}}}\n")
+
+    assert values(tmp_path, text).count(mark(":tag")) == 2
+
+
+@pytest.mark.parametrize("other", ["{repository: ghcr.io/example/web, tag: 1.2.4}", "'ghcr.io/example/other:1.2.3'"])
+def test_different_images_at_the_paths_are_refused(tmp_path: Path, other: str) -> None:
+    text = service("{at: [a, b]}", f"values: {{a: 'ghcr.io/example/web:1.2.3', b: {other}}}\n")
+
+    assert faults(tmp_path, text) == ["R209 `source.image` reads different images at the paths of `at`"]
+
+
+@pytest.mark.parametrize(
+    ("at", "message"),
+    [
+        ("{repo: a, tag: b}", "unknown part `repo` in the map `at` of `source.image`"),
+        ("{repository: a}", "the map `at` of `source.image` needs the part `tag`"),
+        ("{}", "the map `at` of `source.image` needs the part `tag`"),
+        ("{repository: a, tag: a}", "two parts of `source.image` have the same path"),
+        ("{repository: a, tag: 'extraObjects[0].b'}", "the parts of `source.image` stand in different objects"),
+        ("[]", "`source.image` has no path in `at`"),
+        ("[a, b, a]", "`source.image` names the path `a` twice"),
+        ("'extraObjects[name=x].a'", "`source.image`: `extraObjects[name=x]` selects no object"),
+        (f"'{'a.' * 60}b'", "`source.image`: a path has at most 50 steps, and this one 61"),
+        (f"'{'a' * 129}'", "`source.image`: the path has a key over 128 bytes, or over more than one line"),
+        (r'''"'a\nb'"''', "`source.image`: the path has a key over 128 bytes, or over more than one line"),
+    ],
+)
+def test_paths_that_cannot_be_are_told_once(tmp_path: Path, at: str, message: str) -> None:
+    assert faults(tmp_path, service(f"{{ref: '{REF}', at: {at}}}", CLUSTER)) == [f"R208 {message}"]
+
+
+def test_whole_reference_has_no_parts(tmp_path: Path) -> None:
+    (fault,) = made(tmp_path, service(f"{{ref: '{REF}', at: {PARTS_AT}, shape: string}}")).diagnostics
+
+    assert fault.code == "R208"
+
+
+def test_hint_at_a_missing_object_lists_those_that_are_there(tmp_path: Path) -> None:
+    image = f"{{ref: '{REF}', at: 'extraObjects[name=x].spec.image'}}"
+
+    (fault,) = made(tmp_path, service(image, CLUSTER)).diagnostics
+
+    assert fault.cause == "the service has `Cluster pg`"
+
+
+# What stands beside an image, or in its way
+
+
+@pytest.mark.parametrize(
+    ("shape", "given", "key"),
+    [
+        ("split", "registry: docker.io", "registry"),
+        ("split", f"digest: '{D}'", "digest"),
+        ("registry", f"digest: '{D}'", "digest"),
+        ("digest", f"digest: '{D}'", "digest"),
+        ("digest", "registry: docker.io", "registry"),
+    ],
+)
+def test_part_that_the_chart_would_add_to_the_image_is_refused(
+    tmp_path: Path, shape: str, given: str, key: str
+) -> None:
+    text = service(f"{{ref: {REF}, shape: {shape}}}", f"values: {{image: {{{given}}}}}\n")
+
+    assert faults(tmp_path, text) == [f"R211 `image.{key}` of `values` stands beside `source.image`"]
+
+
+@pytest.mark.parametrize("given", ["registry: ''", "registry: ~", "digest: ''", "digest: ~", "pullPolicy: Always"])
+def test_empty_part_beside_the_image_is_no_fault(tmp_path: Path, given: str) -> None:
+    assert "tag:" in values(tmp_path, service(REF, f"values: {{image: {{{given}}}}}\n"))
+
+
+@pytest.mark.parametrize(
+    ("main", "side", "given"),
+    [
+        (REF, "{ref: 'ghcr.io/example/side:1.0.0', at: image}", "{}"),
+        (REF, "{ref: 'ghcr.io/example/side:1.0.0', at: image, shape: string}", "{}"),
+        (f"{{ref: {REF}, shape: string}}", "{ref: 'ghcr.io/example/side:1.0.0', at: image}", "{}"),
+        (f"{{ref: {REF}, at: 'l[0]', shape: string}}", "{ref: 'a:1', at: 'l[0].image', shape: string}", "{l: ['']}"),
+        (
+            f"{{ref: {REF}, at: 'l[0].i', shape: string}}",
+            "{ref: 'a:1', at: 'l[name=b].i', shape: string}",
+            "{l: [{name: b}]}",
+        ),
+    ],
+)
+def test_two_images_in_one_place_are_told_once(tmp_path: Path, main: str, side: str, given: str) -> None:
+    built = made(tmp_path, service(main, f"images: {{side: {side}}}\nvalues: {given}\n"))
+
+    assert [fault.code for fault in built.diagnostics] == ["R211"]
+
+
+def test_two_images_that_are_read_from_one_place_are_refused(tmp_path: Path) -> None:
+    side = "images: {side: {at: image, update: {range: 1.x}}}\n"
+
+    assert faults(tmp_path, service("{at: image}", MOVING + side + THERE)) == [
+        "R211 `images.side` and `source.image` are both written at `image.tag`"
+    ]
+
+
+# What an image becomes
+
+
+@pytest.mark.parametrize(
+    ("entry", "effective"),
+    [
+        ("name: nginx, newName: registry.corp.example/nginx", "docker.io/nginx"),
+        ("name: docker.io/nginx, newName: registry.corp.example/nginx", "registry.corp.example/nginx"),
+    ],
+)
+def test_registry_shape_is_overridden_as_the_chart_spells_it(tmp_path: Path, entry: str, effective: str) -> None:
+    platform = PLATFORM.replace(" []", f"\n  - {{{entry}}}")
+
+    built = made(tmp_path, service("{ref: 'nginx:1.27.0', shape: registry}", MOVING), platform)
+
+    assert only(built, "ImageRepository")["spec"]["image"] == effective
+
+
+def test_declared_entries_are_those_that_the_chart_s_spelling_meets(tmp_path: Path) -> None:
+    platform = PLATFORM.replace(
+        " []", "\n  - {name: docker.io/nginx, newName: a.example/nginx}\n  - {name: b, newTag: c}"
+    )
+
+    built = made(tmp_path, service("{ref: 'nginx:1.27.0', shape: registry}", "imageOverrides: declared\n"), platform)
+
+    (renderer,) = only(built, "HelmRelease")["spec"]["postRenderers"]
+    assert [entry["name"] for entry in renderer["kustomize"]["images"]] == ["docker.io/nginx"]
+
+
+def test_entry_of_ours_comes_after_a_tag_that_the_service_sets(tmp_path: Path) -> None:
+    own = "postRenderers: [{kustomize: {images: [{name: ghcr.io/example/web, newName: m.example/web, newTag: '9'}]}}]\n"
+
+    built = made(tmp_path, service(f"{{ref: {REF}, shape: postRenderer}}", MOVING + own))
+
+    assert told(built) == []
+    assert only(built, "ImageRepository")["spec"]["image"] == "m.example/web"
+    renderers = only(built, "HelmRelease")["spec"]["postRenderers"]
+    assert renderers[1] == {"kustomize": {"images": [{"name": "m.example/web", "newTag": "1.2.3"}]}}
+
+
+def test_both_places_are_named_when_the_service_s_renderer_decides(tmp_path: Path) -> None:
+    own = "postRenderers:\n- kustomize:\n    images:\n    - name: ghcr.io/example/web\n      newTag: '9'\n"
+
+    built = made(tmp_path, service(REF, MOVING + own))
+
+    (fault,) = built.diagnostics
+    assert (fault.code, fault.location.line) == ("R603", 7)
+    assert [(place.line, what) for place, what in fault.related] == [(11, "decided here")]
+
+
+@pytest.mark.parametrize("image", [f"{{ref: {REF}, reach: values}}", REF, f"{{ref: {REF}, shape: string}}"])
+@pytest.mark.parametrize("update", ["", MOVING])
+def test_override_that_makes_no_reference_is_refused(tmp_path: Path, image: str, update: str) -> None:
+    own = "postRenderers: [{kustomize: {images: [{name: ghcr.io/example/web, newName: 'http://a/web'}]}}]\n"
+
+    (fault,) = made(tmp_path, service(image, update + own)).diagnostics
+
+    assert fault.code == "R601"
+    assert len(fault.related) == 1
+
+
+def test_image_that_becomes_two_in_values_and_in_an_object_is_refused(tmp_path: Path) -> None:
+    own = "postRenderers: [{kustomize: {images: [{name: ghcr.io/example/web, newName: m.example/web}]}}]\n"
+    image = f"{{ref: {REF}, shape: string, at: [image, 'extraObjects[0].spec.imageName']}}"
+
+    assert faults(tmp_path, service(image, MOVING + own + CLUSTER)) == [
+        "R208 `source.image` becomes two images, in `values` and in `extraObjects`"
+    ]
+
+
+def test_values_and_object_each_get_what_reaches_them(tmp_path: Path) -> None:
+    image = f"{{ref: {REF}, shape: string, at: [image, 'extraObjects[0].spec.imageName']}}"
+
+    built = made(tmp_path, service(image, CLUSTER), CORP)
+
+    assert only(built, "HelmRelease")["spec"]["values"]["image"] == REF
+    assert only(built, "Cluster")["spec"]["imageName"] == "registry.corp.example/web:1.2.3"
+
+
+# One fault hides no other
+
+
+def codes(folder: Path, text: str) -> list[str]:
+    return sorted(fault.code for fault in made(folder, text).diagnostics)
+
+
+def test_fault_of_an_image_hides_no_other(tmp_path: Path) -> None:
+    side = (
+        "images:\n  a: {ref: 'b:1', at: text.image}\n  c: {ref: 'C:1', at: c, update: {cadence: 1s, range: '1..x'}}\n"
+    )
+    update = "update: {range: '1 and 2', cadence: often}\n"
+
+    text = service("{ref: 'web:', at: 'x..y'}", update + side + "values: {text: a}\nlabels: {a: b}\n")
+
+    assert codes(tmp_path, text) == ["R205", "R205", "R208", "R211", "R701", "R701", "R707", "R707"]
+
+
+def test_image_without_a_tag_hides_no_fault_of_its_update(tmp_path: Path) -> None:
+    update = "update: {range: '1 and 2', cadence: often}\n"
+
+    assert codes(tmp_path, service("ghcr.io/example/web", update)) == ["R701", "R703", "R707"]
+
+
+def test_image_of_a_workload_hides_no_fault_of_its_volumes(tmp_path: Path) -> None:
+    text = "name: web\nsource: {image: 'Upper:1'}\nworkload: {volumes: [{name: a, mountPath: /a}]}\n"
+
+    assert codes(tmp_path, text) == ["R205", "R405"]
+
+
+@pytest.mark.parametrize("pin", ["v1/2", "1.2.3@sha256:abc", ":", ""])
+def test_pin_that_is_no_tag_is_told_once(tmp_path: Path, pin: str) -> None:
+    assert codes(tmp_path, service(REF, f"update: {{pin: '{pin}'}}\n")) == ["R205"]
+
+
+def test_renderer_that_fails_hides_no_fault_of_an_update(tmp_path: Path) -> None:
+    own = "postRenderers: [{kustomize: {images: [{name: 'a(', newTag: '1'}, {name: 'b[', newTag: '1'}]}}]\n"
+
+    assert codes(tmp_path, service(REF, own + "update: {range: '1 and 2'}\n")) == ["R602", "R602", "R701"]
+
+
+def test_path_of_a_further_image_is_named(tmp_path: Path) -> None:
+    side = "images: {side: {ref: 'b:1.0.0', at: b, update: {range: 1.x, cadence: daily}}}\n"
+
+    (fault,) = made(tmp_path, service(REF, side)).diagnostics
+
+    assert fault.message == "`images.side.update.cadence` must be a duration or a cron expression, not `daily`"
+    assert fault.hint == "write `@daily`"
+
+
+# Where a fault of a policy is shown
+
+
+@pytest.mark.parametrize(
+    ("tag", "update", "code", "shown"),
+    [
+        ("1.2.3", "range: 0.x", "R702", "0.x"),
+        ("1.2.3", "channel: digest, range: 1.x", "R703", "1.x"),
+        ("1.2.3", "channel: build, policy: {semver: {range: 1.x}}", "R703", "{semver: {range: 1.x}}"),
+        ("1.2.3", "channel: custom, policy: {semver: {range: 0.x}}", "R702", "0.x"),
+        ("1.2.3", "channel: custom, policy: {semver: {range: 1 and 2}}", "R701", "1 and 2"),
+        ("1.2.3", "channel: custom, policy: {semver: {range: 1.x}}, filterTags: {pattern: '1'}", "R705", "'1'"),
+        ("1.2.3", "channel: custom, policy: {semver: {range: 1.x}}, filterTags: {pattern: '^v$'}", "R703", "REF"),
+        (
+            "1.2.3",
+            "channel: custom, policy: {semver: {range: 1.x}}, filterTags: {pattern: '^.*$', extract: $x}",
+            "R705",
+            "$x",
+        ),
+        ("1.2.3", "range: 1.x, cadence: 1s", "R707", "1s"),
+    ],
+)
+def test_fault_of_a_policy_is_shown_where_it_is(tmp_path: Path, tag: str, update: str, code: str, shown: str) -> None:
+    text = service(f"ghcr.io/example/web:{tag}", f"update: {{{update}}}\n")
+    built = made(tmp_path, text)
+
+    (fault,) = [fault for fault in built.diagnostics if fault.code == code]
+    line = text.splitlines()[fault.location.line - 1]
+    place = line[fault.location.column - 1 :]
+    if shown.startswith("{"):
+        assert place.startswith("policy")
+    else:
+        assert place.startswith(f"ghcr.io/example/web:{tag}" if shown == "REF" else shown)
+
+
+def test_pre_releases_that_no_release_follows_are_warned_of(tmp_path: Path) -> None:
+    built = made(tmp_path, service("ghcr.io/example/web:1.2.0rc1", "update: {channel: prerelease, range: '>=1.2-0'}\n"))
+
+    (fault,) = built.diagnostics
+    assert (fault.code, fault.severity) == ("R704", "warning")
+    assert "releases are left out" in fault.message
+    assert "policy" in str(only(built, "ImagePolicy"))
+
+
+def test_interval_of_the_platform_is_no_scan_of_every_second(tmp_path: Path) -> None:
+    built = made(tmp_path, service(REF, MOVING), PLATFORM + "defaults: {interval: 10s}\n")
+
+    assert only(built, "ImageRepository")["spec"]["interval"] == "1m"
+
+
+# Markers in extra objects
+
+
+@pytest.mark.parametrize(
+    ("image", "update", "expected"),
+    [
+        (f"{{ref: '{REF}', shape: string, at: 'extraObjects[1].spec.image'}}", MOVING, {1}),
+        (f"{{ref: '{REF}', at: [image, 'extraObjects[0].spec.image']}}", MOVING, {0}),
+        ("{at: 'extraObjects[1].spec.image'}", MOVING, {1}),
+        ("{at: image}", MOVING, {0}),
+        (f"{{ref: '{REF}', shape: string, at: 'extraObjects[1].spec.image'}}", FIXED, set()),
+        (REF, MOVING, set()),
+    ],
+)
+def test_objects_that_hold_markers_are_known(tmp_path: Path, image: str, update: str, expected: set[int]) -> None:
+    there = "{repository: ghcr.io/example/web, tag: 1.2.3}"
+    value = there if "ref" not in image else "{}"
+    text = service(image, f"{update}values: {{image: &i {value}}}\n")
+    second = f"'{REF}'" if "ref" not in image else "''"
+    first = "*i" if image == "{at: image}" else "{}"
+    text += (
+        "extraObjects:\n"
+        f"- {{apiVersion: a.example/v1, kind: A, metadata: {{name: a}}, spec: {{image: {first}}}}}\n"
+        f"- {{apiVersion: a.example/v1, kind: A, metadata: {{name: b}}, spec: {{image: {second}}}}}\n"
+    )
+
+    assert planned(tmp_path, text).marks_objects == expected
+
+
+def planned(folder: Path, text: str) -> Images:
+    """Return the images of a service, written."""
+    where = project(folder, {"catalog/web.yaml": text}).folder
+    platform, _ = read_platform(where / "platform.yaml")
+    assert platform is not None
+    definition = read_definitions(where / "catalog/web.yaml", "catalog/web.yaml").definitions[0]
+    context = Context(platform, [], Table(()), True)
+    report = Report(definition.source)
+    images = Images(context, definition, None, report)
+    images.declare()
+    for plan in images.plans:
+        plan.policy = Policies(context, "web", report).plan(plan)
+    Writer(images).write()
+    assert report.items == []
+    return images

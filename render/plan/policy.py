@@ -179,6 +179,8 @@ class Policies:
         policy: Any = plain(update.policy) if update.policy is not None else None
         try:
             derived = derive(update.channel, tag, update.range, policy=policy, filter_tags=raw_filters)
+            if derived.policy_range:
+                Constraint.parse(derived.policy_range)
         except DeriveError as error:
             field = self._field_of(update, error)
             self.report.error("R703", self._field(image, field), f"`{image.label}`: {error.reason}", hint=error.advice)
