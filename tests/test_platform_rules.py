@@ -244,6 +244,12 @@ AUTOMATION = "imageAutomation: {enabled: true, author: {email: bot@example.org}"
         (AUTOMATION + ", secretFile: ../git.sops.yaml}\n", "R502"),
         (AUTOMATION + ", secretFile: /git.yaml}\n", "R502"),
         (AUTOMATION + ", secretFile: git.txt}\n", "R502"),
+        ("imageAutomation: {secretFile: ../git.sops.yaml}\n", "R502"),
+        ("imageAutomation: {secretFile: kustomization.yaml}\n", "R502"),
+        (AUTOMATION + ", secretFile: image-update-automation.yaml}\n", "R502"),
+        (AUTOMATION + ", signingKey: {secretRef: {name: a}}, policySelector: {matchLabels: {a: b}}}\n", None),
+        (AUTOMATION + ", signingKey: {secret: {name: a}}}\n", "R101"),
+        (AUTOMATION + ", policySelector: {matchLabels: {a: true}}}\n", "R103"),
         (AUTOMATION + ", messageTemplate: '{{ .Updated }}'}\n", "R401"),
         (AUTOMATION + ", interval: hourly}\n", "R104"),
         (AUTOMATION + ", brunch: main}\n", "R101"),
@@ -251,6 +257,24 @@ AUTOMATION = "imageAutomation: {enabled: true, author: {email: bot@example.org}"
 )
 def test_settings_of_the_automation_are_checked(tmp_path: Path, settings: str, code: str | None) -> None:
     assert codes(tmp_path, LEAST + settings) == ([code] if code else [])
+
+
+def test_field_of_the_automation_that_is_newer_than_the_target_is_told_at_its_place(tmp_path: Path) -> None:
+    platform = LEAST.replace("2.9", "2.8") + AUTOMATION + ",\n  signingKey: {secretRef: {name: a},\n    type: ssh}}\n"
+
+    (fault,) = made(tmp_path, platform).diagnostics
+
+    assert (fault.code, fault.location.line, fault.location.column) == ("R401", 5, 11)
+
+
+@pytest.mark.parametrize(
+    ("decryption", "code"),
+    [("{provider: sops, secretRef: {name: age}}", None), ("{provider: pgp}", "R104"), ("{provder: sops}", "R101")],
+)
+def test_decryption_is_checked(tmp_path: Path, decryption: str, code: str | None) -> None:
+    platform = LEAST.replace('"2.9"', f'"2.9", decryption: {decryption}')
+
+    assert codes(tmp_path, platform) == ([code] if code else [])
 
 
 def test_automation_needs_a_git_repository(tmp_path: Path) -> None:

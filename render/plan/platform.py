@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from render.catalog import PlatformFile
 from render.diagnostics import Diagnostic
-from render.flux.api import OBJECTS
+from render.flux.api import OBJECTS, Schema
 from render.flux.override_lint import Finding, lint
 from render.flux.overrides import Entry as OverrideEntry
 from render.flux.overrides import OverrideFailure, chains
+from render.model.read import Reader, compile_schema
 from render.plan import paths
 from render.plan.chart_rules import ChartRules
 from render.plan.context import Report, node_at
@@ -43,6 +44,7 @@ def check_platform(file: PlatformFile, *, automation: bool) -> list[Diagnostic]:
     _check_credentials(file, report)
     check_table(report, file.root.get("fluxImageOverrides"), "fluxImageOverrides")
     _check_automation(file, report, automation=automation)
+    _check_decryption(file, report)
     _check_defaults(file, report)
     check_platform_variables(file, report)
     if file.platform.alerts.enabled:
@@ -187,7 +189,10 @@ def _entry_node(node: Sequence, finding: Finding) -> Node:
 def _check_automation(file: PlatformFile, report: Report, *, automation: bool) -> None:
     settings = file.platform.image_automation
     node = file.root.get("imageAutomation")
-    if not settings.enabled or not automation:
+    if not automation:
+        return
+    _check_secret_file(report, node, settings.secret_file)
+    if not settings.enabled:
         return
     if settings.author.email is None:
         report.error(
@@ -202,10 +207,16 @@ def _check_automation(file: PlatformFile, report: Report, *, automation: bool) -
         report.error(
             "R401",
             node_at(file.root, "flux", "source", "kind"),
-            f"image automation needs a GitRepository, and `flux.source` is a {source.kind}",
+            f"image automation needs a GitRepository, and `flux.source` has the kind `{source.kind}`",
             cause="it commits to the repository that it checks out",
             hint="set `imageAutomation.enabled: false`, or name a GitRepository",
         )
+    form = OBJECTS["ImageUpdateAutomation"].spec["properties"]
+    commit = form["git"]["properties"]["commit"]["properties"]
+    has_form = _has_form(report, paths.find(node, ("signingKey",)), commit["signingKey"], "imageAutomation.signingKey")
+    selector = paths.find(node, ("policySelector",))
+    if not _has_form(report, selector, form["policySelector"], "imageAutomation.policySelector") or not has_form:
+        return
     spec = {
         "interval": settings.interval,
         "sourceRef": {"kind": "GitRepository", "name": source.name},
@@ -219,24 +230,40 @@ def _check_automation(file: PlatformFile, report: Report, *, automation: bool) -
         "policySelector": plain(settings.policy_selector) if settings.policy_selector is not None else None,
     }
     for problem in OBJECTS["ImageUpdateAutomation"].rules(spec, file.flux):
-        report.error(
-            "R401",
-            node_at(node, str(problem.path[-1]) if problem.path else ""),
-            problem.message,
-            cause=problem.cause,
-            hint=problem.hint,
-        )
-    if settings.secret_file and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*\.ya?ml", settings.secret_file):
+        # The settings are those of `spec` and of `spec.git.commit` in one mapping.
+        keys = problem.path[2:] if problem.path[:2] == ("git", "commit") else problem.path
+        report.error("R401", node_at(node, *keys), problem.message, cause=problem.cause, hint=problem.hint)
+
+
+def _check_secret_file(report: Report, node: Node | None, name: str | None) -> None:
+    if name is None:
+        return
+    is_taken = name in ("kustomization.yaml", "kustomization.yml", "image-update-automation.yaml")
+    if is_taken or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*\.ya?ml", name):
         report.error(
             "R502",
             node_at(node, "secretFile"),
             "`imageAutomation.secretFile` must be a file name such as `git.sops.yaml`",
-            hint="write the name alone; the file lies in `platform/image-automation/`",
+            cause="a generated file has this name" if is_taken else "the file lies in `platform/image-automation/`",
+            hint="take another name" if is_taken else "write the name alone",
         )
 
 
+def _has_form(report: Report, node: Node | None, schema: Schema, path: str) -> bool:
+    """Whether a part of the platform file in Flux's form has that form; reports where it has not."""
+    if node is None or type(node) is not Mapping:
+        return True
+    before = len(report.items)
+    Reader(report.source, report.items).read(compile_schema(schema), node, path)
+    report.failed = report.failed or len(report.items) > before
+    return len(report.items) == before
+
+
+def _check_decryption(file: PlatformFile, report: Report) -> None:
+    node = paths.find(file.root, ("flux", "decryption"))
+    _has_form(report, node, OBJECTS["Kustomization"].spec["properties"]["decryption"], "flux.decryption")
+
+
 def _check_defaults(file: PlatformFile, report: Report) -> None:
-    release = node_at(file.root, "defaults")
-    node = release.get("release") if type(release) is Mapping else None
-    if type(node) is Mapping:
-        check_release(file.source, report, node, "defaults.release", file.flux)
+    node = paths.find(file.root, ("defaults", "release"))
+    check_release(file.source, report, node, "defaults.release", file.flux)
