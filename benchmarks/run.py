@@ -45,7 +45,11 @@ class Job:
         """Run round `number`; seconds and MiB are kept after the first, which warms the caches."""
         start = time.perf_counter()
         with subprocess.Popen(
-            list(self.command(number)), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+            list(self.command(number)),
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
         ) as child:
             assert child.stderr is not None
             told = child.stderr.read()
@@ -62,6 +66,11 @@ class Job:
     def ratio(self, base: Job) -> float:
         """Return the median of the ratios round by round."""
         return statistics.median(mine / other for mine, other in zip(self.wall, base.wall, strict=True))
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of the commands: modules are compiled once, as for everybody who installs them."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def render_command() -> list[str]:

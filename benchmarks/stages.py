@@ -114,6 +114,9 @@ def stages(folder: Path, out: Path) -> None:
         setattr(owner, name, clock.wrap(stage, function))
     build(folder, out)
     clock.switch(None)
+    unused = [stage for stage, _, _ in STAGES if stage not in clock.calls]
+    if unused:
+        raise SystemExit(f"never entered: {', '.join(unused)}")
     total = sum(clock.own.values())
     print("| stage | share | ms | calls | µs a call |\n| --- | --- | --- | --- | --- |")
     for stage, spent in sorted(clock.own.items(), key=lambda pair: -pair[1]):
