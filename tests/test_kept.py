@@ -250,6 +250,11 @@ PLACES = {
     "digest": ("{ref: 'REF', shape: digest}", ""),
     "string": ("{ref: 'REF', shape: string}", ""),
     "postRenderer": ("{ref: 'REF', shape: postRenderer}", ""),
+    "given in values too": (
+        "{ref: 'REF'}",
+        "values: {image: {repository: ghcr.io/example/web, tag: 'TAG'}}\n",
+    ),
+    "given as a string too": ("{ref: 'REF', shape: string}", "values: {image: 'REF'}\n"),
     "several paths": ("{ref: 'REF', at: [a.image, 'list[name=b].image']}", "values: {list: [{name: b}]}\n"),
     "parts": ("{ref: 'REF', at: {repository: name, tag: version}}", ""),
     "all parts": ("{ref: 'REF', at: {registry: reg, repository: repo, tag: tag, digest: dig}}", ""),
@@ -644,7 +649,6 @@ def test_table_of_a_committed_release_is_read(tmp_path: Path) -> None:
 SIDE = "images: {KEY: {ref: 'ghcr.io/example/side:1.0.0', at: side, update: {range: 1.x}}}\n"
 
 
-@pytest.mark.xfail(strict=True, reason="the planner pairs images and committed values by policy names alone")
 def test_version_moves_with_its_image_to_another_key(tmp_path: Path) -> None:
     made = project(tmp_path, {"catalog/web.yaml": service("1.2.3") + SIDE.replace("KEY", "one")})
     made.run("build")
@@ -656,7 +660,6 @@ def test_version_moves_with_its_image_to_another_key(tmp_path: Path) -> None:
     assert 'tag: "1.4.0" # {"$imagepolicy": "flux-system:web-two:tag"}\n' in written(made)
 
 
-@pytest.mark.xfail(strict=True, reason="the planner pairs images and committed values by policy names alone")
 def test_version_of_an_image_that_is_declared_no_more_is_refused(tmp_path: Path) -> None:
     made = project(tmp_path, {"catalog/web.yaml": service("1.2.3") + SIDE.replace("KEY", "one")})
     made.run("build")

@@ -10,10 +10,10 @@ from render.diagnostics import Diagnostic, Location
 from render.plan.context import Context, Header, Report, node_at
 from render.plan.depends import Dependencies
 from render.plan.images import ImagePlan, Images
-from render.plan.kept import keep
+from render.plan.kept import keep_all
 from render.plan.kustomize import plan_kustomize
 from render.plan.objects import Extras, Identity
-from render.plan.policy import Policies, policy_name
+from render.plan.policy import Policies
 from render.plan.release import Release
 from render.plan.sources import Charts, SourcePlan, plain
 from render.plan.variables import check_variables
@@ -110,9 +110,7 @@ class _Planner:
         images = Images(self.context, self.definition, entry, self.report)
         images.declare()
         writer = Writer(images)
-        # An image without an effective reference was reported, with the post-renderer that spoils it.
-        if all(plan.effective for plan in images.plans):
-            self._images(images, writer)
+        self._images(images, writer)
         rollback = self._rolls_back()
         dependencies = Dependencies(self.context, self.definition, self.header, self.report)
         dependencies.plan()
@@ -197,31 +195,15 @@ class _Planner:
         policies = Policies(self.context, self.service.name, self.report)
         for plan in images.plans:
             plan.policy = policies.plan(plan)
-        self._keep_committed(images)
+        self.made.kept = keep_all(self.context, self.service.name, images, self.report)
         self._check_written_effective(images)
         writer.write()
-
-    def _keep_committed(self, images: Images) -> None:
-        """Take over what the image bot wrote, where it stays."""
-        committed = self.context.committed
-        if committed is None or not images.plans or self.report.failed:
-            return
-        marks = committed.marks(self.service.name)
-        for plan in images.plans:
-            found = marks.get(policy_name(self.service.name, plan))
-            if found is None:
-                continue
-            declared = plan.reference
-            reference = keep(self.context, self.service.name, plan, found, self.report)
-            if reference is not None:
-                images.take(plan, reference)
-                self.made.kept.append((plan.policy.name if plan.policy else "", str(declared), str(reference)))
 
     def _check_written_effective(self, images: Images) -> None:
         """Refuse an effective reference that is written down and that the table would then rewrite once more."""
         for plan in images.plans:
-            is_written = (plan.automated and plan.shape == "string") or plan.reach_values
-            if not is_written or not self.header.is_release or any(site.in_object is not None for site in plan.sites):
+            is_written = plan.is_settled and (plan.reach_values or (plan.automated and plan.shape == "string"))
+            if not is_written or not plan.in_release:
                 continue
             outcome = images.renderers.rewrite(plan.effective)
             if outcome.text == plan.effective:
@@ -299,13 +281,12 @@ class _Planner:
             self.made.apps["image-automation"] = documents
 
     def _extras(self, images: Images) -> None:
-        marked = {site.in_object for plan in images.plans if plan.policy is not None for site in plan.sites}
         extras = Extras(self.context, self.definition, self.header, images, self.report)
         for extra in extras.plan():
             document: Document = ("object", {"object": extra.node})
             if extras.in_configs(extra):
                 self.made.configs.append(document)
-                self.made.marks_configs = self.made.marks_configs or extra.index in marked
+                self.made.marks_configs = self.made.marks_configs or extra.index in images.marks_objects
             else:
                 self.made.apps.setdefault("extra", []).append(document)
             self.made.identities.append((extra.identity, self.definition.source.place(extra.source)))
