@@ -157,7 +157,11 @@ class _Client(Registry):  # type: ignore[misc]
         if url in self.asked:
             raise RegistryError("its list of tags leads back to a page that it gave before")
         self.asked.add(url)
-        response: requests.Response = _request_once(self, url, *arguments, **options)
+        # The client answers every challenge by asking for a token.
+        takes_token = self.session.auth is _unchanged
+        response: requests.Response = (
+            _request_once(self, url, *arguments, **options) if takes_token else self.session.get(url)
+        )
         if response.status_code != requests.codes.ok:
             raise RegistryError(self._told(response))
         _check_page(response)
@@ -182,9 +186,9 @@ class _Adapter(HTTPAdapter):
     """Ends all requests about a repository at one time, and trusts the system's certificates too."""
 
     def __init__(self, access: Access) -> None:
-        self.end = time.monotonic() + access.timeout
         self.trust = access.trust()
         super().__init__()
+        self.end = time.monotonic() + access.timeout
 
     def init_poolmanager(self, *arguments: Any, **options: Any) -> None:
         super().init_poolmanager(*arguments, ssl_context=self.trust, **options)  # type: ignore[no-untyped-call, unused-ignore]
