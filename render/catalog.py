@@ -60,7 +60,7 @@ class CatalogFile:
     """Names of services that are declared here and could not be checked."""
     is_readable: bool = True
     """False when not even the names in it are known."""
-    path: Path | None = None
+    path: str | None = None
     """None for the folder itself."""
 
 
@@ -73,7 +73,7 @@ def shown_path(path: Path) -> str:
     return relative.replace(os.sep, "/") if not relative.startswith(f"..{os.sep}..") else path.as_posix()
 
 
-def read_file(path: Path, shown: str) -> tuple[Source, list[Diagnostic]]:
+def read_file(path: Path | str, shown: str) -> tuple[Source, list[Diagnostic]]:
     """Return the source of a file; an unreadable one is a fault, and an empty source."""
     try:
         data = _read_bytes(path)
@@ -89,7 +89,7 @@ def read_file(path: Path, shown: str) -> tuple[Source, list[Diagnostic]]:
     return decode(shown, data)
 
 
-def _read_bytes(path: Path) -> bytes:
+def _read_bytes(path: Path | str) -> bytes:
     """Read a regular file; opening a pipe or a device must not wait for it."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
@@ -163,16 +163,16 @@ def _flux_version_node(root: Mapping) -> Node | None:
     return flux.get("version") if type(flux) is Mapping else None
 
 
-def find_files(folder: Path) -> tuple[list[Path], list[Diagnostic]]:
-    """Return the definition files below a folder in the order of their paths; hidden ones are left out."""
-    found: list[Path] = []
+def find_files(folder: Path) -> tuple[list[str], list[Diagnostic]]:
+    """Return the definition files below a folder, as sorted paths below it with `/`; hidden ones are left out."""
+    found: list[str] = []
     faults: list[Diagnostic] = []
-    _scan(folder, folder, found, faults)
-    found.sort(key=lambda path: path.relative_to(folder).as_posix())
+    _scan(folder, folder, "", found, faults)
+    found.sort()
     return found, faults
 
 
-def _scan(folder: Path, top: Path, found: list[Path], faults: list[Diagnostic]) -> None:
+def _scan(folder: Path, top: Path, prefix: str, found: list[str], faults: list[Diagnostic]) -> None:
     try:
         entries = list(os.scandir(folder))
     except OSError as error:
@@ -186,14 +186,16 @@ def _scan(folder: Path, top: Path, found: list[Path], faults: list[Diagnostic]) 
         is_folder = _is_folder(entry)
         if not (is_folder or entry.name.endswith(SUFFIXES)):
             continue
-        path = Path(entry.path)
-        fault = odd_name(path, entry.name) or _link_fault(path, top, entry)
+        fault = None
+        if _ODD_NAME.search(entry.name) or entry.is_symlink():
+            path = folder / entry.name
+            fault = odd_name(path, entry.name) or _link_fault(path, top, entry)
         if fault is not None:
             faults.append(fault)
         elif is_folder:
-            _scan(path, top, found, faults)
+            _scan(folder / entry.name, top, f"{prefix}{entry.name}/", found, faults)
         else:
-            found.append(path)
+            found.append(prefix + entry.name)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -229,13 +231,14 @@ def read_catalog(folder: Path) -> Iterator[CatalogFile]:
         files, faults = [], [odd]
     if faults:
         yield CatalogFile(folder.name, [], faults, [], False)
-    for path in files:
-        yield read_definitions(path, f"{name}/{path.relative_to(folder).as_posix()}")
+    prefix = f"{shown_path(folder)}/".removeprefix("./")
+    for file in files:
+        yield read_definitions(prefix + file, f"{name}/{file}")
 
 
-def read_definitions(path: Path, label: str) -> CatalogFile:
-    """Read one catalog file."""
-    source, faults = read_file(path, shown_path(path))
+def read_definitions(path: str, label: str) -> CatalogFile:
+    """Read one catalog file; `path` is its path as it is shown."""
+    source, faults = read_file(path, path)
     file = CatalogFile(label, [], faults, path=path)
     if faults:
         file.is_readable = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import IO
 
-IN_MEMORY = 4 << 20
+IN_MEMORY = 2 << 20
 """Bytes kept in memory; what comes after lies in a temporary file without a name."""
 
 _LENGTH_BITS = 32

@@ -533,7 +533,6 @@ def test_automation_is_named_as_the_cluster_and_updates_apps(tmp_path: Path) -> 
     assert flux(built)["platform-image-automation"]["path"] == "./clusters/test/platform/image-automation"
 
 
-@pytest.mark.xfail(strict=True, reason="nothing tells the cluster's files that configs hold markers")
 def test_automation_covers_the_whole_tree_when_configs_hold_markers(tmp_path: Path) -> None:
     cluster = "{apiVersion: postgresql.cnpg.io/v1, kind: Cluster, metadata: {name: pg}, spec: {}}"
     image = "{ref: 'a/b:1.0.0', at: 'extraObjects[0].spec.imageName', shape: string}"

@@ -6,24 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from render.flux.cadence import format_duration, parse_duration
-from render.plan.context import Context, Header
+from render.plan.context import Context
+from render.plan.fluxtree import FluxTree, Rendered, by_namespace, path_below
 from render.plan.sources import SourcePlan
 from render.plan.workload import Document
 
 PRUNE_OPT_OUT = {"kustomize.toolkit.fluxcd.io/prune": "disabled"}
 MANY_SERVICES = 150
 """From here on one Flux Kustomization for all services is worth a warning: kustomize is quadratic in folders."""
-HELM_TIMEOUT = 5 * 60
-"""Seconds that helm-controller gives an operation without `timeout`."""
-CONFIGS_RETRY = "2m"
-"""How soon `configs` are tried again while a chart is still installing their kinds."""
 DEFAULT_BRANCH = "main"
-VARIABLE_SOURCES = (
-    {"kind": "ConfigMap", "name": "cluster-settings", "optional": True},
-    {"kind": "Secret", "name": "cluster-secrets", "optional": True},
-)
-"""Where Flux takes the declared variables from; the names that most repositories use."""
 
 MESSAGE = """chore(images): update {cluster}
 {{{{ range $object, $changes := .Changed.Objects }}}}
@@ -35,27 +26,13 @@ MESSAGE = """chore(images): update {cluster}
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Rendered:
-    """What the tree's own files need of a rendered service."""
-
-    header: Header
-    has_apps: bool
-    has_configs: bool
-    depends_on: tuple[str, ...]
-    timeout: int
-    """Seconds that one of its Helm operations may take."""
-    marks_configs: bool = False
-    """Whether an object in `configs/` holds a setter marker."""
-
-
 @dataclass(slots=True)
 class ClusterFiles:
     """Files by path below the root: the label their header names, and their documents."""
 
-    files: dict[str, tuple[str, list[Document]]] = field(default_factory=dict)
+    files: dict[str, tuple[str, Iterable[Document]]] = field(default_factory=dict)
 
-    def add(self, path: str, label: str, documents: list[Document]) -> None:
+    def add(self, path: str, label: str, documents: Iterable[Document]) -> None:
         """Add a file."""
         self.files[path] = (label, documents)
 
@@ -64,11 +41,6 @@ def kustomization(resources: Iterable[str], further: dict[str, Any] | None = Non
     """Return a kustomization.yaml."""
     fields = dict.fromkeys(("components", "configMapGenerator", "secretGenerator", "generatorOptions", "patches"))
     return ("kustomization", {"resources": list(resources), **fields, **(further or {})})
-
-
-def release_timeout(text: str | None) -> int:
-    """Return the seconds of a release's timeout."""
-    return HELM_TIMEOUT if text is None else -(-parse_duration(text) // 1_000_000_000)
 
 
 def plan_cluster(
@@ -155,77 +127,16 @@ def _plan_automation(context: Context, made: ClusterFiles, services: list[Render
         made.add("platform/image-automation/kustomization.yaml", context.file.label, [kustomization(resources)])
 
 
-def path_below(root: str, folder: str) -> str:
-    """Return a folder of the tree as a Flux path: relative to the repository's top, with `./`."""
-    parts = [part for part in (*root.split("/"), folder) if part not in ("", ".")]
-    return "/".join((".", *parts)) if parts else "./"
-
-
 def _plan_flux(context: Context, made: ClusterFiles, services: list[Rendered], base: list[str]) -> None:
-    platform = context.platform
-    mode = platform.flux.kustomizations
-    source = platform.flux.source
-    foreign = source.namespace not in (None, context.flux_namespace)
-    source_ref = {"kind": source.kind, "name": source.name, "namespace": source.namespace if foreign else None}
-    # A Kustomization that waits must outlast the releases it waits for.
-    seconds = max([service.timeout for service in services], default=HELM_TIMEOUT)
-    timeout = format_duration(max(2 * HELM_TIMEOUT, seconds + HELM_TIMEOUT))
-    variables = platform.defaults.substitute
-    post_build = {"substituteFrom": [dict(entry) for entry in VARIABLE_SOURCES]} if variables else None
-    documents: list[Document] = []
-
-    def add(name: str, path: str, depends_on: list[str], *, wait: bool = True, retry: str | None = None) -> None:
-        values = {
-            "name": name,
-            "namespace": context.flux_namespace,
-            "interval": platform.defaults.interval,
-            "timeout": timeout,
-            "dependsOn": [{"name": other} for other in depends_on] or None,
-            "sourceRef": source_ref,
-            "path": path_below(platform.root, path),
-            "retryInterval": retry,
-            "prune": True,
-            "wait": wait,
-            "decryption": platform.flux.decryption,
-            "postBuild": post_build,
-        }
-        documents.append(("fluxkustomization", values))
-
-    apps = [service for service in services if service.has_apps]
-    configs = [service for service in services if service.has_configs]
-    first = ["apps"] if base and mode != "all" else []
-    # A release may need one of its own custom resources to become ready. Were `apps` to wait for it, `configs`, which
-    # comes after `apps`, would never be applied; so it waits only where no `configs` follow, which try again instead.
-    if "apps/kustomization.yaml" in made.files:
-        add("apps", "apps", [], wait=mode != "all" or not configs)
-    if mode == "all":
-        if configs:
-            add("configs", "configs", ["apps"] if apps or base else [], retry=CONFIGS_RETRY)
-    elif mode == "namespace":
-        parts: dict[str, list[str]] = {}
-        for service in apps:
-            parts.setdefault(service.header.namespace, []).append(service.header.name)
-        for namespace, names in sorted(parts.items()):
-            folder = f"flux/apps-{namespace}"
-            made.add(
-                f"{folder}/kustomization.yaml",
-                context.file.label,
-                [kustomization(f"../../apps/{name}" for name in names)],
-            )
-            add(f"apps-{namespace}", folder, first, wait=not configs)
-        if configs:
-            add("configs", "configs", first + [f"apps-{name}" for name in sorted(parts)], retry=CONFIGS_RETRY)
-    else:
-        rendered = {service.header.name for service in apps}
-        for service in apps:
-            others = [f"apps-{name}" for name in service.depends_on if name in rendered]
-            name = service.header.name
-            add(f"apps-{name}", f"apps/{name}", first + others, wait=not service.has_configs)
-        for service in configs:
-            before = [f"apps-{service.header.name}"] if service.has_apps else first
-            add(f"configs-{service.header.name}", f"configs/{service.header.name}", before, retry=CONFIGS_RETRY)
-    if "platform/image-automation/kustomization.yaml" in made.files:
-        add("platform-image-automation", "platform/image-automation", [])
-    if documents:
-        made.add("flux/kustomizations.yaml", context.file.label, documents)
-        made.add("flux/kustomization.yaml", context.file.label, [kustomization(["kustomizations.yaml"])])
+    """Add the Flux Kustomizations, and the folders that those of a namespace read."""
+    label = context.file.label
+    if context.platform.flux.kustomizations == "namespace":
+        for namespace, names in by_namespace(services).items():
+            resources = [f"../../apps/{name}" for name in names]
+            made.add(f"flux/apps-{namespace}/kustomization.yaml", label, [kustomization(resources)])
+    has_root = "apps/kustomization.yaml" in made.files
+    has_automation = "platform/image-automation/kustomization.yaml" in made.files
+    if services or has_root or has_automation:
+        tree = FluxTree(context, services, has_root=has_root, has_base=bool(base), has_automation=has_automation)
+        made.add("flux/kustomizations.yaml", label, tree.documents())
+        made.add("flux/kustomization.yaml", label, [kustomization(["kustomizations.yaml"])])

@@ -13,6 +13,7 @@ from render.flux.semver import Constraint, RangeError
 from render.plan.context import Context, Report, node_at
 from render.plan.images import ImagePlan
 from render.plan.sources import plain, registry_access
+from render.yaml.emit import Marked
 
 if TYPE_CHECKING:
     from render.model.service import Update
@@ -51,7 +52,7 @@ class Policy:
         digest = {"ifNotPresent": "IfNotPresent", "always": "Always"}.get(self.digest)
         filters = self.derived.filter_tags
         policy = {
-            "filterTags": filters and {key: _quoted(value) for key, value in filters.items()},
+            "filterTags": filters and {key: Marked(value) for key, value in filters.items()},
             "policy": _policy(self.derived.policy),
             "digestReflectionPolicy": digest,
             # The CRD demands the interval with Always, and refuses it otherwise.
@@ -62,14 +63,8 @@ class Policy:
 
 def _policy(policy: dict[str, dict[str, str]]) -> dict[str, Any]:
     if "semver" in policy:
-        return {"semver": {"range": _quoted(policy["semver"]["range"])}}
+        return {"semver": {"range": Marked(policy["semver"]["range"])}}
     return dict(policy)
-
-
-def _quoted(text: str) -> Any:
-    from render.yaml.emit import Marked
-
-    return Marked(text)
 
 
 def policy_name(service: str, image: ImagePlan) -> str:

@@ -10,7 +10,8 @@ from render.flux.api import OBJECTS
 from render.plan import paths
 from render.plan.chart_rules import ACCESS, ChartRules, Form, form_of
 from render.plan.context import Context, Report, node_at
-from render.yaml.source import Mapping, Scalar
+from render.yaml.emit import Commented, Marked
+from render.yaml.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
     from render.model.platform import ChartSource
@@ -185,13 +186,13 @@ class Charts:
         if exact is not None:
             tag, _, digest = exact.partition("@")
             # OCI tags cannot hold `+`; Helm pushes `_` in its place.
-            ref = {"tag": _quoted(tag.replace("+", "_")), "digest": _quoted(digest) if digest else None}
+            ref = {"tag": Marked(tag.replace("+", "_")), "digest": Marked(digest) if digest else None}
         else:
-            ref = {"semver": _quoted(ranged or "")}
+            ref = {"semver": Marked(ranged or "")}
         spec = {
             **self._common(chart, entry, url),
             "provider": access["provider"],
-            "layerSelector": {"mediaType": _quoted(CHART_LAYER), "operation": "copy"},
+            "layerSelector": {"mediaType": Marked(CHART_LAYER), "operation": "copy"},
             "ref": ref,
             "secretRef": access["secretRef"],
             "certSecretRef": access["certSecretRef"],
@@ -232,7 +233,7 @@ class Charts:
             reference["namespace"] = source.namespace
         made = {
             "chart": chart_name,
-            "version": _quoted(exact or ranged or ""),
+            "version": Marked(exact or ranged or ""),
             "sourceRef": reference,
             "valuesFiles": chart.values_files,
         }
@@ -315,36 +316,27 @@ def registry_access(context: Context, image: str) -> dict[str, Any]:
     }
 
 
-def _quoted(text: str) -> Any:
-    from render.yaml.emit import Marked
-
-    return Marked(text)
-
-
 def plain(value: Any) -> Any:
     """Return a value of ours, or a source node, as plain data for the rules of the API tables."""
-    from render.yaml.emit import Commented, Marked
-    from render.yaml.source import Sequence
-
     kind = type(value)
-    if kind is Marked:
-        return value.text
-    if kind is Commented:
-        return plain(value.value)
-    if kind is dict:
-        return {key: plain(inner) for key, inner in value.items() if inner is not None}
-    if kind is list:
-        return [plain(inner) for inner in value]
-    if kind is Mapping:
-        return {key.text: plain(inner) for key, inner in value.entries}
-    if kind is Sequence:
-        return [plain(inner) for inner in value.items]
+    if value is None or kind is str or kind is bool or kind is int:
+        return value
     if kind is Scalar:
         return _plain_scalar(value)
-    return value
+    if kind is dict:
+        return {key: plain(inner) for key, inner in value.items() if inner is not None}
+    if kind is Mapping:
+        return {key.text: plain(inner) for key, inner in value.entries}
+    if kind is list:
+        return [plain(inner) for inner in value]
+    if kind is Sequence:
+        return [plain(inner) for inner in value.items]
+    if kind is Marked:
+        return value.text
+    return plain(value.value) if kind is Commented else value
 
 
-def _plain_scalar(node: Any) -> Any:
+def _plain_scalar(node: Scalar) -> Any:
     if node.style:
         return node.text
     if node.is_null:

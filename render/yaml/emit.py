@@ -60,7 +60,7 @@ def is_literal(text: str) -> bool:
     return "\n" in text and _LITERAL.match(text) is not None and _LITERAL_ENDS.search(text) is None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=2048)
 def _scalar(text: str, style: str) -> str:
     """Return one line for a source scalar, in its quoting class."""
     if style == "":
@@ -179,22 +179,18 @@ def _literal(text: str, indent: str) -> str:
     return head + "".join(f"\n{indent}  {line}" if line else "\n" for line in lines)
 
 
-_ITEM = re.compile(r"( *)- ")
+# The nearest line above an item that is no comment, cut at `#`: with one `:`, at its end.
+_LIST_UNDER_KEY = re.compile(r"^( *)[^\n#:]*: *(?:#[^\n]*)?\n(?: *#[^\n]*\n)*(?=( *)- )", re.MULTILINE)
 
 
 def derives_wide(text: str) -> bool:
     """Whether kyaml would take the sequences of this document text for wide ones (kio's seqindent derivation).
 
-    The scan is textual: the first line that begins a list item right under a `key:` line decides, even inside a
-    literal block.
+    The scan is textual: the first list item right under a `key:` line, at its column or two further, decides, even
+    inside a literal block.
     """
-    key = ""
-    for line in text.split("\n"):
-        item = _ITEM.match(line)
-        if item and key.count(":") == 1 and key.rstrip(" ").endswith(":"):
-            depth = len(item.group(1)) - (len(key) - len(key.lstrip(" ")))
-            if depth in (0, 2):
-                return depth == 2
-        if not line.lstrip(" ").startswith("#"):
-            key = line.split("#", 1)[0]
+    for match in _LIST_UNDER_KEY.finditer(text):
+        depth = len(match[2]) - len(match[1])
+        if depth in (0, 2):
+            return depth == 2
     return False

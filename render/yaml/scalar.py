@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 Value = str | int | float | bool | None
 
-_CACHE = 4096
+_CACHE = 2048
 
 
 class Resolved(NamedTuple):

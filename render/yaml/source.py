@@ -546,7 +546,7 @@ def _closest_anchor(name: str, anchors: dict[str, Node]) -> str:
     return f"use `*{close[0]}`" if close else "define the anchor first, or write the value out"
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=2048)
 def _is_usual(key: str) -> bool:
     """Whether a plain key is the string it spells to every reader."""
     return bool(_SIMPLE_KEY.match(key)) and scalar.is_plain_string(key) and not scalar.keys_differ(key)

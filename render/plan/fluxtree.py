@@ -1,0 +1,141 @@
+"""The rendered services in, the Flux Kustomizations that reconcile their folders out, in one of three divisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from render.flux.cadence import format_duration, parse_duration
+from render.plan.context import Context, Header
+from render.plan.workload import Document
+
+HELM_TIMEOUT = 5 * 60
+"""Seconds that helm-controller gives an operation without `timeout`."""
+CONFIGS_RETRY = "2m"
+"""How soon `configs` are tried again while a chart is still installing their kinds."""
+VARIABLE_SOURCES = (
+    {"kind": "ConfigMap", "name": "cluster-settings", "optional": True},
+    {"kind": "Secret", "name": "cluster-secrets", "optional": True},
+)
+"""Where Flux takes the declared variables from; the names that most repositories use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """What the tree's own files need of a rendered service."""
+
+    header: Header
+    has_apps: bool
+    has_configs: bool
+    depends_on: tuple[str, ...]
+    timeout: int
+    """Seconds that one of its Helm operations may take."""
+    marks_configs: bool = False
+    """Whether an object in `configs/` holds a setter marker."""
+
+
+def release_timeout(text: str | None) -> int:
+    """Return the seconds of a release's timeout."""
+    return HELM_TIMEOUT if text is None else -(-parse_duration(text) // 1_000_000_000)
+
+
+def path_below(root: str, folder: str) -> str:
+    """Return a folder of the tree as a Flux path: relative to the repository's top, with `./`."""
+    parts = [part for part in (*root.split("/"), folder) if part not in ("", ".")]
+    return "/".join((".", *parts)) if parts else "./"
+
+
+def by_namespace(services: Iterable[Rendered]) -> dict[str, list[str]]:
+    """Return the names of services with files in `apps/` by their namespaces, in order."""
+    parts: dict[str, list[str]] = {}
+    for service in services:
+        if service.has_apps:
+            parts.setdefault(service.header.namespace, []).append(service.header.name)
+    return dict(sorted(parts.items()))
+
+
+class FluxTree:
+    """Plans the Flux Kustomizations of a cluster.
+
+    A release may need one of its own custom resources to become ready. Were its Kustomization to wait for it,
+    `configs`, which come after `apps`, would never be applied; so `apps` wait only where no `configs` follow, and
+    `configs` are tried again soon.
+    """
+
+    def __init__(
+        self, context: Context, services: list[Rendered], *, has_root: bool, has_base: bool, has_automation: bool
+    ) -> None:
+        self.platform = context.platform
+        self.namespace = context.flux_namespace
+        self.services = services
+        self.has_root = has_root
+        """Whether `apps/kustomization.yaml` lists anything."""
+        self.has_automation = has_automation
+        self.first = ("apps",) if has_base and self.platform.flux.kustomizations != "all" else ()
+        """What every other division comes after: namespaces and shared sources."""
+        self.has_configs = any(service.has_configs for service in services)
+        source = self.platform.flux.source
+        foreign = source.namespace not in (None, self.namespace)
+        self.source_ref = {
+            "kind": source.kind,
+            "name": source.name,
+            "namespace": source.namespace if foreign else None,
+        }
+        # A Kustomization that waits must outlast the releases it waits for.
+        seconds = max((service.timeout for service in services), default=HELM_TIMEOUT)
+        self.timeout = format_duration(max(2 * HELM_TIMEOUT, seconds + HELM_TIMEOUT))
+        variables = self.platform.defaults.substitute
+        self.post_build: Any = {"substituteFrom": [dict(one) for one in VARIABLE_SOURCES]} if variables else None
+
+    def documents(self) -> Iterator[Document]:
+        """Yield the Kustomizations, each after those it depends on."""
+        mode = self.platform.flux.kustomizations
+        if self.has_root:
+            yield self._one("apps", "apps", wait=mode != "all" or not self.has_configs)
+        if mode == "service":
+            yield from self._each_service()
+        else:
+            parts = [] if mode == "all" else list(by_namespace(self.services))
+            for part in parts:
+                yield self._one(f"apps-{part}", f"flux/apps-{part}", self.first, wait=not self.has_configs)
+            if self.has_configs:
+                root = ("apps",) if self.has_root and mode == "all" else self.first
+                yield self._configs("configs", "configs", (*root, *(f"apps-{part}" for part in parts)))
+        if self.has_automation:
+            yield self._one("platform-image-automation", "platform/image-automation")
+
+    def _each_service(self) -> Iterator[Document]:
+        rendered = {service.header.name for service in self.services if service.has_apps}
+        for service in self.services:
+            name = service.header.name
+            if service.has_apps:
+                others = (f"apps-{other}" for other in service.depends_on if other in rendered)
+                yield self._one(f"apps-{name}", f"apps/{name}", (*self.first, *others), wait=not service.has_configs)
+        for service in self.services:
+            name = service.header.name
+            if service.has_configs:
+                before = (f"apps-{name}",) if service.has_apps else self.first
+                yield self._configs(f"configs-{name}", f"configs/{name}", before)
+
+    def _configs(self, name: str, path: str, depends_on: tuple[str, ...]) -> Document:
+        return self._one(name, path, depends_on, retry=CONFIGS_RETRY)
+
+    def _one(
+        self, name: str, path: str, depends_on: tuple[str, ...] = (), *, wait: bool = True, retry: str | None = None
+    ) -> Document:
+        values = {
+            "name": name,
+            "namespace": self.namespace,
+            "interval": self.platform.defaults.interval,
+            "retryInterval": retry,
+            "timeout": self.timeout,
+            "dependsOn": [{"name": other} for other in depends_on] or None,
+            "sourceRef": self.source_ref,
+            "path": path_below(self.platform.root, path),
+            "prune": True,
+            "wait": wait,
+            "decryption": self.platform.flux.decryption,
+            "postBuild": self.post_build,
+        }
+        return ("fluxkustomization", values)
