@@ -50,7 +50,7 @@ class Policy:
         shared = {**common, "name": self.name, "namespace": context.flux_namespace}
         repository = {"image": self.image, "interval": self.interval, **self.access}
         digest = {"ifNotPresent": "IfNotPresent", "always": "Always"}.get(self.digest)
-        filters = self.derived.filter_tags
+        filters: dict[str, Any] | None = self.derived.filter_tags
         policy = {
             "filterTags": filters and {key: Marked(value) for key, value in filters.items()},
             "policy": _policy(self.derived.policy),
