@@ -211,6 +211,12 @@ def _check_automation(file: PlatformFile, report: Report, *, automation: bool) -
             cause="it commits to the repository that it checks out",
             hint="set `imageAutomation.enabled: false`, or name a GitRepository",
         )
+    _check_settings(file, report, node)
+
+
+def _check_settings(file: PlatformFile, report: Report, node: Node | None) -> None:
+    """Report settings that the API of the ImageUpdateAutomation would refuse."""
+    settings = file.platform.image_automation
     form = OBJECTS["ImageUpdateAutomation"].spec["properties"]
     commit = form["git"]["properties"]["commit"]["properties"]
     has_form = _has_form(report, paths.find(node, ("signingKey",)), commit["signingKey"], "imageAutomation.signingKey")
@@ -219,7 +225,7 @@ def _check_automation(file: PlatformFile, report: Report, *, automation: bool) -
         return
     spec = {
         "interval": settings.interval,
-        "sourceRef": {"kind": "GitRepository", "name": source.name},
+        "sourceRef": {"kind": "GitRepository", "name": file.platform.flux.source.name},
         "git": {
             "commit": {
                 "author": {"name": settings.author.name, "email": settings.author.email or "x"},
