@@ -199,14 +199,12 @@ def _access(timeout: float, ca_file: Path | None) -> Access:
             "--registry needs the ORAS client; install it with `pip install 'flux-catalog-render[registry]'`"
         )
     from render.dockerconfig import DockerConfig, DockerConfigError
-    from render.registry import Access, RegistryError
+    from render.registry import Access, RegistryError, trusted
 
     try:
-        access = Access(DockerConfig.read(), timeout, ca_file)
-        access.trust()
+        return Access(DockerConfig.read(), timeout, trusted(ca_file))
     except (DockerConfigError, RegistryError) as error:
         raise click.UsageError(str(error)) from error
-    return access
 
 
 def _ask_registries(subjects: Sequence[Subject], access: Access, jobs: int) -> list[Answer]:

@@ -216,9 +216,10 @@ def render_answers(answers: Iterable[Answer], *, most: int = 10) -> str:
         out.append(f"{answer.name}: {_choice(answer)}")
         if found is None:
             continue
-        following = [candidate.tag for candidate in found.candidates if candidate.tag != found.tag]
+        best = (found.tag, *found.undetermined)
+        following = [candidate.tag for candidate in found.candidates if candidate.tag not in best]
         if following:
-            out.append(f"  then {_listed(following, most)}")
+            out.append(f"  {'in question' if found.error else 'then'} {_listed(following, most)}")
         reasons: dict[str, list[str]] = {}
         for tag, reason in found.rejected:
             reasons.setdefault(_LEADING.sub("", reason), []).append(tag)

@@ -13,7 +13,7 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -22,6 +22,7 @@ import requests
 from oras.container import Container  # type: ignore[import-untyped, import-not-found, unused-ignore]
 from oras.provider import Registry  # type: ignore[import-untyped, import-not-found, unused-ignore]
 from requests.adapters import HTTPAdapter
+from requests.utils import DEFAULT_CA_BUNDLE_PATH
 
 from render.dockerconfig import DockerConfig, DockerConfigError
 from render.flux.image import DOCKER_HUB, canonical_name
@@ -41,27 +42,28 @@ class RegistryError(Exception):
     """Why the tags of a repository are not known: one line, lower case, no full stop."""
 
 
+def trusted(ca_file: Path | None = None) -> ssl.SSLContext:
+    """Return what is trusted: the system's certificates, those of the client, a file's; raise RegistryError."""
+    made = ssl.create_default_context()
+    made.load_verify_locations(DEFAULT_CA_BUNDLE_PATH)
+    if ca_file is not None:
+        try:
+            made.load_verify_locations(ca_file)
+        except FileNotFoundError as error:
+            raise RegistryError(f"there is no file {ca_file}") from error
+        except (OSError, ValueError) as error:
+            raise RegistryError(f"{ca_file} holds no certificates in PEM") from error
+    return made
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How registries are asked."""
+    """How registries are asked; for many threads."""
 
     config: DockerConfig
     timeout: float = 30.0
     """Seconds for all requests about one repository."""
-    ca_file: Path | None = None
-    """Certificates trusted besides the usual ones."""
-
-    def trust(self) -> ssl.SSLContext:
-        """Return what is trusted: the system's certificates and the file's; raise RegistryError."""
-        made = ssl.create_default_context()
-        if self.ca_file is not None:
-            try:
-                made.load_verify_locations(self.ca_file)
-            except FileNotFoundError as error:
-                raise RegistryError(f"there is no file {self.ca_file}") from error
-            except (OSError, ValueError) as error:
-                raise RegistryError(f"{self.ca_file} holds no certificates in PEM") from error
-        return made
+    trust: ssl.SSLContext = field(default_factory=trusted)
 
 
 def list_tags(repository: str, access: Access, *, insecure: bool = False) -> list[str]:
@@ -183,10 +185,10 @@ class _Client(Registry):  # type: ignore[misc]
 
 
 class _Adapter(HTTPAdapter):
-    """Ends all requests about a repository at one time, and trusts the system's certificates too."""
+    """Ends all requests about a repository at one time, and checks certificates by one context for all."""
 
     def __init__(self, access: Access) -> None:
-        self.trust = access.trust()
+        self.trust = access.trust
         super().__init__()
         self.end = time.monotonic() + access.timeout
 
@@ -195,6 +197,12 @@ class _Adapter(HTTPAdapter):
 
     def proxy_manager_for(self, *arguments: Any, **options: Any) -> Any:
         return super().proxy_manager_for(*arguments, ssl_context=self.trust, **options)
+
+    def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
+        if verify is not True:
+            # A file that `REQUESTS_CA_BUNDLE` names.
+            super().cert_verify(conn, url, verify, cert)  # type: ignore[no-untyped-call, unused-ignore]
+        conn.cert_reqs = "CERT_REQUIRED"
 
     def send(self, request: requests.PreparedRequest, *arguments: Any, **options: Any) -> requests.Response:
         left = self.end - time.monotonic()
