@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
+import io
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -85,7 +86,7 @@ _INPUT_OPTIONS = (
         show_default=True,
         help="What makes the exit code 1.",
     ),
-    click.option("-q", "--quiet", is_flag=True, help="Say nothing on success."),
+    click.option("-q", "--quiet", is_flag=True, help="Leave out the last line on success."),
 )
 
 
@@ -133,8 +134,12 @@ def build(inputs: Inputs, force: tuple[Path, ...], verbose: bool) -> None:
     made = session.render()
     if made.failed:
         session.finish(made, None)
-    with tree.lock(session.root) if not session.root.is_file() else contextlib.nullcontext():
-        changes = session.compare(made, session.forced(force))
+    forced = session.forced(force)
+    with tree.lock(session.root) as faults:
+        if faults:
+            made.diagnostics = sorted({*made.diagnostics, *faults})
+            session.finish(made, None)
+        changes = session.compare(made, force=forced)
         if not session.stops(made):
             made.diagnostics += tree.write(made, changes, session.root)
     if verbose and inputs.style in ("full", "concise"):
@@ -144,17 +149,18 @@ def build(inputs: Inputs, force: tuple[Path, ...], verbose: bool) -> None:
     session.finish(made, changes)
 
 
-@cli.command(epilog="Examples:\n\n  render check\n\n  render check --format github")
+@cli.command(epilog="Examples:\n\n  render check\n\n  render check --only pihole --format github")
 @input_options
-def check(inputs: Inputs) -> None:
+@click.option("--only", multiple=True, metavar="NAME", help="Compare the files of this service only (repeatable).")
+def check(inputs: Inputs, only: tuple[str, ...]) -> None:
     """Tell what `build` would change, as a unified diff; exit 1 if anything."""
     from render import tree
 
     session = _Session(inputs)
-    made = session.render()
+    made = session.render({"--only": only})
     if made.failed:
         session.finish(made, None)
-    changes = session.compare(made)
+    changes = session.compare(made, only=frozenset(only) if only else None)
     if inputs.style in ("full", "concise"):
         for text in tree.diffs(made, changes, session.root):
             click.echo(text, nl=False)
@@ -178,10 +184,9 @@ def explain(code: str) -> None:
 
     wanted = code.upper()
     if wanted not in CODES:
-        import difflib
-
-        close = difflib.get_close_matches(wanted, CODES, 1)
-        raise click.UsageError(f"there is no code {code}" + (f"; did you mean {close[0]}?" if close else ""))
+        # One wrong character, and only one code that it can be.
+        close = [one for one in CODES if len(one) == len(wanted) and sum(map(str.__ne__, one, wanted)) == 1]
+        raise click.UsageError(f"there is no code {code}" + (f"; did you mean {close[0]}?" if len(close) == 1 else ""))
     click.echo(page(wanted), nl=False)
 
 
@@ -192,8 +197,8 @@ class _Session:
         self.inputs = inputs
         self.root = inputs.out if inputs.out is not None else Path()
 
-    def render(self) -> Build:
-        """Render the catalog, and find the output root."""
+    def render(self, named: Mapping[str, Sequence[str]] = MappingProxyType({})) -> Build:
+        """Render the catalog, and find the output root; the options of `named` must name services."""
         from render.build import build
 
         inputs = self.inputs
@@ -203,9 +208,10 @@ class _Session:
         )
         if made.root is not None:
             self.root = made.root
-        for option, names in (("--reset-tags", inputs.reset_tags), ("--allow-reinstall", inputs.allow_reinstall)):
+        all_named = {"--reset-tags": inputs.reset_tags, "--allow-reinstall": inputs.allow_reinstall, **named}
+        for option, names in all_named.items():
             for name in names:
-                if made.platform is not None and not made.failed and name not in made.names:
+                if not made.failed and name not in made.names:
                     raise click.UsageError(f"{option} {name}: there is no such service in the catalog")
         return made
 
@@ -214,20 +220,23 @@ class _Session:
             return self.inputs.out
         return _repository(self.inputs.platform_path) / file.platform.root
 
-    def compare(self, made: Build, force: frozenset[str] = frozenset()) -> Changes:
+    def compare(
+        self, made: Build, *, force: frozenset[str] = frozenset(), only: frozenset[str] | None = None
+    ) -> Changes:
         """Compare the build with the tree, and add what that shows to its diagnostics."""
         from render import tree
 
-        changes = tree.compare(made, self.root, force=force, reinstall=frozenset(self.inputs.allow_reinstall))
+        reinstall = frozenset(self.inputs.allow_reinstall)
+        changes = tree.compare(made, self.root, force=force, reinstall=reinstall, only=only)
         made.diagnostics = sorted({*made.diagnostics, *changes.diagnostics})
         return changes
 
     def forced(self, paths: Iterable[Path]) -> frozenset[str]:
         """Return the paths of `--force` as paths below the root."""
-        root = self.root.resolve()
+        root = Path(os.path.realpath(self.root))
         found = set()
         for path in paths:
-            absolute = path.parent.resolve() / path.name
+            absolute = Path(os.path.realpath(path.parent), path.name)
             if not absolute.is_relative_to(root):
                 raise click.UsageError(f"--force {path}: the file is not below the output root {self.root}")
             found.add(absolute.relative_to(root).as_posix())
@@ -254,18 +263,20 @@ class _Session:
         quiet = self.inputs.quiet
         stdout = self.inputs.style == "github"
         colour = not stdout and sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-        text = render_report(made.diagnostics, self.inputs.style, colour=colour)
+        # `check` shows the diff of each file as its product.
+        text = render_report(made.diagnostics, self.inputs.style, colour=colour, detail=not checking)
         if text:
             click.echo(text, nl=False, err=not stdout, color=True)
         if made.diagnostics and not (quiet and not self.stops(made)):
             click.echo(faults_line(made.diagnostics, made.sources), err=True)
         if changes is not None and not made.failed and not quiet:
-            for line in summary_lines(made, changes, checking=checking):
+            for line in summary_lines(changes, checking=checking):
                 click.echo(line, err=True)
 
 
 def _summary(made: Build, changes: Changes | None) -> dict[str, object]:
     files: dict[str, object] | None = None
+    services, held = made.services, made.kept
     if changes is not None:
         files = {
             "new": changes.new,
@@ -273,14 +284,15 @@ def _summary(made: Build, changes: Changes | None) -> dict[str, object]:
             "stale": changes.stale,
             "unchanged": changes.unchanged,
         }
-    kept = [{"policy": policy, "catalog": declared, "kept": kept} for policy, declared, kept in made.kept]
-    return {"services": made.services, "files": files, "kept": kept}
+        services, held = changes.services, changes.kept
+    kept = [{"policy": policy, "catalog": declared, "kept": kept} for policy, declared, kept in held]
+    return {"services": services, "files": files, "kept": kept}
 
 
 def _repository(platform_path: Path) -> Path:
     """Return the top of the repository that holds the platform file; its folder outside a repository."""
-    folder = platform_path.resolve().parent
-    top = next((one for one in (folder, *folder.parents) if (one / ".git").exists()), folder)
+    folder = Path(os.path.realpath(platform_path)).parent
+    top = next((one for one in (folder, *folder.parents) if os.path.exists(one / ".git")), folder)  # noqa: PTH110 - it never raises
     try:
         return Path(os.path.relpath(top))
     except ValueError:
@@ -289,6 +301,10 @@ def _repository(platform_path: Path) -> Path:
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command line in this process and return its exit code; a bug is 3 and says so."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # The same bytes in every locale; a path that is no UTF-8 is shown by its escapes.
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         cli.main(args=list(arguments), prog_name="render", standalone_mode=True)
     except SystemExit as error:

@@ -279,6 +279,12 @@ CODES: dict[str, Page] = {
     "R608": Page(
         "Chained overrides", _W, "Entries run one after another: a later one sees the names that an earlier one wrote."
     ),
+    "R609": Page(
+        "An override that does not do what it seems to",
+        _W,
+        "kustomize compares names as they are spelled and takes them for regular expressions: an entry may miss another "
+        "spelling of the same image, hit another image, or take the digest of one. `render images` tells of it.",
+    ),
     "R701": Page(
         "Not a version range",
         _E,

@@ -10,7 +10,6 @@ from render.diagnostics import Diagnostic, Location
 from render.redact import printable
 
 if TYPE_CHECKING:
-    from render.build import Build
     from render.tree import Changes
 
 FORMATS = ("full", "concise", "json", "github")
@@ -26,8 +25,8 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def render_full(diagnostic: Diagnostic, *, colour: bool = False) -> str:
-    """Return a diagnostic in full: headline, place, source line with carets, cause and hint."""
+def render_full(diagnostic: Diagnostic, *, colour: bool = False, detail: bool = True) -> str:
+    """Return a diagnostic in full: headline, place, source line with carets, cause, hint and detail."""
     paint = _COLOURS if colour else dict.fromkeys(_COLOURS, "")
     place = diagnostic.location
     head = f"{paint[diagnostic.severity]}{diagnostic.severity}[{diagnostic.code}]{paint['off']}"
@@ -38,7 +37,7 @@ def render_full(diagnostic: Diagnostic, *, colour: bool = False) -> str:
     told = [(what, str(where)) for where, what in diagnostic.related]
     told += [("cause", diagnostic.cause), ("hint", diagnostic.hint)]
     lines += [f"{indent}= {what}: {printable(text)}" for what, text in told if text]
-    if diagnostic.detail:
+    if detail and diagnostic.detail:
         lines.append(diagnostic.detail.rstrip("\n"))
     return "\n".join(lines) + "\n"
 
@@ -129,13 +128,13 @@ def _place_json(place: Location) -> dict[str, object]:
     return {"file": place.path, "line": place.line or None, "column": place.column or None}
 
 
-def render_report(diagnostics: Iterable[Diagnostic], style: str, *, colour: bool = False) -> str:
-    """Return all diagnostics in a style other than `json`."""
+def render_report(diagnostics: Iterable[Diagnostic], style: str, *, colour: bool = False, detail: bool = True) -> str:
+    """Return all diagnostics in a style other than `json`; without `detail` when their diffs are shown elsewhere."""
     if style == "concise":
         return "".join(map(render_concise, diagnostics))
     if style == "github":
         return "".join(map(render_github, diagnostics))
-    return "\n".join(render_full(one, colour=colour) for one in diagnostics)
+    return "\n".join(render_full(one, colour=colour, detail=detail) for one in diagnostics)
 
 
 def faults_line(diagnostics: Sequence[Diagnostic], checked: int) -> str:
@@ -151,14 +150,14 @@ def faults_line(diagnostics: Sequence[Diagnostic], checked: int) -> str:
     return f"{' and '.join(told)} in {count(files, 'file')} ({checked} checked)"
 
 
-def summary_lines(made: Build, changes: Changes, *, checking: bool) -> list[str]:
+def summary_lines(changes: Changes, *, checking: bool) -> list[str]:
     """Return the last lines of a run: what stays, what a change does to releases, and the counts."""
     would = "would be " if checking else ""
-    lines = [f"kept {kept} of `{policy}` (the catalog says {declared})" for policy, declared, kept in made.kept]
+    lines = [f"kept {kept} of `{policy}` (the catalog says {declared})" for policy, declared, kept in changes.kept]
     if changes.upgrades:
         lines.append(f"the override table changes: {count(changes.upgrades, 'release')} {would}upgraded")
     lines += [f"the release of `{service}` {would or 'is '}uninstalled" for service in changes.uninstalled]
     changed = len(changes.new) + len(changes.changed)
-    line = f"{count(made.services, 'service')}, {count(changed + changes.unchanged, 'file')}: "
+    line = f"{count(changes.services, 'service')}, {count(changed + changes.unchanged, 'file')}: "
     line += f"{changed} {would}changed, {changes.unchanged} unchanged, {len(changes.stale)} {would}pruned"
     return [*map(printable, lines), line]

@@ -1,10 +1,8 @@
-"""A build and a folder in, what differs out; and the folder brought to it: atomically, only what is ours."""
+"""A build and a folder in, what differs out: new, changed and stale files, and what forbids to write them."""
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -12,10 +10,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from render.build import HEADER, Build, digest_of
-from render.catalog import shown_path
+from render.catalog import reason_of, shown_path
 from render.diagnostics import Diagnostic, Location
 from render.guard import carries_table, reinstalls, service_of, table_upgrades
-from render.redact import redact
+from render.redact import printable, redact
+from render.writer import check_root, lock, write
+
+__all__ = ["OWNED", "Changes", "compare", "diff", "diffs", "lock", "write"]
 
 OWNED = ("apps", "configs", "platform/image-automation", "platform/alerts", "flux")
 """Folders below the root that hold generated files; people's own files beside them are left alone."""
@@ -35,6 +36,10 @@ class Changes:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     upgrades: int = 0
     """Releases that a changed override table upgrades."""
+    services: int = 0
+    """Services whose files were compared."""
+    kept: list[tuple[str, str, str]] = field(default_factory=list)
+    """Image values of their trees that stay, as in `Build.kept`."""
 
     @property
     def uninstalled(self) -> list[str]:
@@ -50,300 +55,327 @@ class Changes:
 
 
 def compare(
-    build: Build, root: Path, *, force: frozenset[str] = frozenset(), reinstall: frozenset[str] = frozenset()
+    build: Build,
+    root: Path,
+    *,
+    force: frozenset[str] = frozenset(),
+    reinstall: frozenset[str] = frozenset(),
+    only: frozenset[str] | None = None,
 ) -> Changes:
     """Compare a build with the tree at `root`.
 
-    `force` names files (below the root) to take over, `reinstall` services whose release may be installed anew.
+    `force` names files (below the root) to take over, `reinstall` services whose release may be installed anew; `only`
+    limits it to the files of these services.
     """
-    made = Changes()
-    made.diagnostics += _check_root(root)
-    if made.diagnostics:
-        return made
-    for path, place in build.foreign:
-        if not (root / path).exists():
-            made.diagnostics.append(
+    compared = _Comparison(build, root, force, only)
+    made = compared.made
+    made.diagnostics += check_root(root)
+    if not made.diagnostics:
+        compared.look_for_foreign()
+        if not build.failed:
+            compared.run()
+            compared.judge(reinstall)
+    return made
+
+
+class _Walk:
+    """What stands in the owned folders, by one look at each; links are not followed."""
+
+    def __init__(self, top: str) -> None:
+        self.top = top
+        self.files: set[str] = set()
+        """Regular files with a suffix of YAML."""
+        self.odd: dict[str, str] = {}
+        """Everything else that is no folder: `link`, `file` or `special file`; and folders that cannot be read."""
+        self.folders: set[str] = set()
+        self.faults: list[Diagnostic] = []
+        for folder in OWNED:
+            self._enter(folder)
+
+    def _enter(self, folder: str) -> None:
+        parts = folder.split("/")
+        for path in ("/".join(parts[: index + 1]) for index in range(len(parts))):
+            try:
+                mode = os.lstat(f"{self.top}/{path}").st_mode
+            except OSError:
+                return
+            if not stat.S_ISDIR(mode):
+                self.odd[path] = "link" if stat.S_ISLNK(mode) else "file"
+                return
+        self._walk(folder)
+
+    def _walk(self, folder: str) -> None:
+        stack = [folder]
+        while stack:
+            folder = stack.pop()
+            self.folders.add(folder)
+            try:
+                entries = list(os.scandir(f"{self.top}/{folder}"))
+            except OSError as error:
+                self.odd[folder] = "unreadable"
+                self.faults.append(_unreadable(Path(self.top, folder), error))
+                continue
+            for entry in entries:
+                path = f"{folder}/{entry.name}"
+                if entry.is_symlink():
+                    self.odd[path] = "link"
+                elif entry.is_dir():
+                    stack.append(path)
+                elif not entry.is_file():
+                    self.odd[path] = "special file"
+                elif entry.name.endswith((".yaml", ".yml")):
+                    self.files.add(path)
+                else:
+                    self.odd[path] = "file"
+
+    def obstacle(self, path: str) -> tuple[str, str]:
+        """Return what keeps a file from being at `path`, and its kind; two empty texts when nothing does."""
+        if path in self.folders:
+            return path, "folder"
+        if path in self.odd:
+            return path, self.odd[path]
+        parts = path.split("/")
+        for above in ("/".join(parts[:index]) for index in range(1, len(parts))):
+            if above in self.odd:
+                return above, self.odd[above]
+            if above in self.files:
+                return above, "file"
+        return "", ""
+
+
+class _Comparison:
+    """Compares file by file, collecting the changes."""
+
+    def __init__(self, build: Build, root: Path, force: frozenset[str], only: frozenset[str] | None) -> None:
+        self.build = build
+        self.root = root
+        self.top = os.fspath(root)
+        self.force = force
+        self.only = only
+        self.made = Changes()
+        self.alike: set[str] = set()
+        """Changed files whose objects and markers are those of the build."""
+        self.refused: set[str] = set()
+        """Changed and stale files that may not be touched."""
+        self.reported: set[str] = set()
+
+    def _wants(self, path: str) -> bool:
+        return self.only is None or service_of(path) in self.only
+
+    def look_for_foreign(self) -> None:
+        """Report files that the catalog names and people have not put there."""
+        for path, place in self.build.foreign:
+            if not self._wants(path) or os.path.exists(f"{self.top}/{path}"):
+                continue
+            folder = "/".join(path.split("/")[:2])
+            self.made.diagnostics.append(
                 Diagnostic(
                     place,
                     "R507",
                     f"the file `{path}` does not exist in the output tree",
-                    cause="the service's kustomization.yaml names it, and the build of the whole tree would fail",
-                    hint=f"put it at `{shown_path(root / path)}`, or remove the entry",
+                    cause=f"`{folder}/kustomization.yaml` names it, and the build of the whole tree would fail",
+                    hint=f"put it at `{shown_path(self.root / path)}`, or remove the entry",
                 )
             )
-    if build.failed:
-        return made
-    links = _Links(root)
-    present = set(_walk(root, made))
-    for path, text in build.files.items():
-        _compare_file(root, path, text, made, links, force)
-    foreign = {path for path, _ in build.foreign}
-    for path in sorted(present - build.files.keys()):
-        _compare_stale(root, path, made, links, force, foreign)
-    for listed in (made.new, made.changed, made.stale):
-        listed.sort()
-    _judge(build, root, made, reinstall)
-    return made
 
+    def run(self) -> None:
+        """Compare all files."""
+        walk = _Walk(self.top)
+        self.made.diagnostics += walk.faults
+        files = self.build.files
+        for path in files:
+            if self._wants(path):
+                self._compare(path, walk)
+        foreign = {path for path, _ in self.build.foreign}
+        for path in sorted(walk.files):
+            if path not in files and path not in foreign and self._wants(path):
+                self._compare_stale(path)
+        for listed in (self.made.new, self.made.changed, self.made.stale):
+            listed.sort()
+        self.made.services, self.made.kept = self.build.services, self.build.kept
+        if self.only is not None:
+            names = {service_of(path) for path in files} & self.only
+            self.made.services = len(names)
+            # Policies are named `<service>` and `<service>-<image>`.
+            own = tuple(f"{name}-" for name in names)
+            self.made.kept = [one for one in self.build.kept if f"{one[0]}-".startswith(own)]
 
-def _judge(build: Build, root: Path, made: Changes, reinstall: frozenset[str]) -> None:
-    """Add what the changes mean for running releases."""
-    made.upgrades = table_upgrades(made.committed, build.files, made.changed)
-    for path, fault in reinstalls(made.committed, build.files, made.changed, reinstall):
-        made.diagnostics.append(replace(fault, location=Location(shown_path(root / path))))
-    platform = build.platform
-    if platform is None or platform.platform.registries.image_overrides is not None:
-        return
-    carrying = [path for path in made.changed if carries_table(made.committed[path])]
-    if carrying:
-        made.diagnostics.append(
-            platform.source.fault(
-                "R509",
-                platform.root.get("registries"),
-                "the tree carries an override table, and the platform file has none",
-                cause=f"every release would lose it, such as `{carrying[0]}`; absent is not empty",
-                hint="give `registries.imageOverrides`, or say `imageOverrides: []` if there is to be none",
-            )
-        )
+    def _compare(self, path: str, walk: _Walk) -> None:
+        if path not in walk.files:
+            place, kind = walk.obstacle(path)
+            if not kind:
+                self.made.new.append(path)
+            elif kind != "unreadable" and place not in self.reported:
+                self.reported.add(place)
+                self.made.diagnostics.append(_obstacle(self.root / place, kind, is_file=place == path))
+            return
+        data = self._read(path)
+        if data is None:
+            return
+        if data == self.build.files.data(path):
+            self.made.unchanged += 1
+            return
+        self._differs(path, data, self.build.files[path])
+        self.made.changed.append(path)
 
+    def _compare_stale(self, path: str) -> None:
+        data = self._read(path)
+        if data is not None and _digest_in(data.partition(b"\n")[0].decode("utf-8", "replace")):
+            self._differs(path, data, None)
+            self.made.stale.append(path)
 
-def _check_root(root: Path) -> list[Diagnostic]:
-    if root.exists() and not root.is_dir():
-        hint = "name a folder with `--out`"
-        return [Diagnostic(Location(shown_path(root)), "R508", "the output root is a file", hint=hint)]
-    return []
-
-
-class _Links:
-    """Finds symbolic links on the way from the root to a file; each folder is looked at once."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.seen: dict[str, bool] = {"": False}
-
-    def leads_away(self, path: str) -> bool:
-        """Whether the file, or a folder above it, is a symbolic link."""
-        return self._is_link(path) or self._folder(path.rpartition("/")[0])
-
-    def _folder(self, folder: str) -> bool:
-        if folder not in self.seen:
-            self.seen[folder] = self._is_link(folder) or self._folder(folder.rpartition("/")[0])
-        return self.seen[folder]
-
-    def _is_link(self, path: str) -> bool:
+    def _read(self, path: str) -> bytes | None:
         try:
-            return stat.S_ISLNK(os.lstat(self.root / path).st_mode)
-        except OSError:
-            return False
-
-
-def _walk(root: Path, made: Changes) -> Iterator[str]:
-    """Yield the YAML files in the owned folders, as paths below the root; links are not followed."""
-    stack = [folder for folder in OWNED if (root / folder).is_dir() and not (root / folder).is_symlink()]
-    while stack:
-        folder = stack.pop()
-        try:
-            entries = list(os.scandir(root / folder))
+            return _read(f"{self.top}/{path}")
         except OSError as error:
-            made.diagnostics.append(_unreadable(root / folder, error))
-            continue
-        for entry in entries:
-            path = f"{folder}/{entry.name}"
-            if entry.is_dir(follow_symlinks=False):
-                stack.append(path)
-            elif entry.name.endswith((".yaml", ".yml")) and not entry.is_symlink():
-                yield path
+            self.made.diagnostics.append(_unreadable(self.root / path, error))
+            return None
 
+    def _differs(self, path: str, data: bytes, text: str | None) -> None:
+        """Keep the present text, and find out whether it may be replaced by `text`, or deleted."""
+        present = data.decode("utf-8", "replace")
+        self.made.committed[path] = present
+        if text is not None and _says_the_same(_normal(present), text):
+            self.alike.add(path)
+        elif path not in self.force:
+            fault = _in_the_way(self.root / path, present, text)
+            if fault is not None:
+                self.refused.add(path)
+                self.made.diagnostics.append(fault)
 
-def _unreadable(path: Path, error: OSError) -> Diagnostic:
-    reason = (error.strerror or str(error)).lower()
-    return Diagnostic(Location(shown_path(path)), "R508", f"cannot read it: {reason}", hint="make it readable")
-
-
-def _compare_file(root: Path, path: str, text: str, made: Changes, links: _Links, force: frozenset[str]) -> None:
-    target = root / path
-    if links.leads_away(path):
-        made.diagnostics.append(
-            Diagnostic(
-                Location(shown_path(target)),
-                "R506",
-                "the file is a symbolic link, or lies behind one",
-                cause="writing through it could change a file outside the output root",
-                hint="replace the link by a real file or folder",
+    def judge(self, reinstall: frozenset[str]) -> None:
+        """Add what the changes mean for running releases."""
+        made, build = self.made, self.build
+        committed = {
+            path: _normal(text)
+            for path, text in made.committed.items()
+            if path not in self.alike and path not in self.refused
+        }
+        made.upgrades = table_upgrades(committed, build.files, [path for path in made.changed if path in committed])
+        for path, fault in reinstalls(committed, build.files, frozenset(made.new), reinstall):
+            made.diagnostics.append(replace(fault, location=Location(shown_path(self.root / path))))
+        platform = build.platform
+        if platform is None or platform.platform.registries.image_overrides is not None:
+            return
+        carrying = [path for path in made.changed if carries_table(_normal(made.committed[path]))]
+        if carrying:
+            made.diagnostics.append(
+                platform.source.fault(
+                    "R509",
+                    platform.root.get("registries"),
+                    "the tree carries an override table, and the platform file has none",
+                    cause=f"every release would lose it, such as `{carrying[0]}`; absent is not empty",
+                    hint="give `registries.imageOverrides`, or say `imageOverrides: []` if there is to be none",
+                )
             )
-        )
-        return
+
+
+def _read(path: str) -> bytes:
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     try:
-        data = target.read_bytes()
-    except FileNotFoundError:
-        made.new.append(path)
-        return
-    except OSError as error:
-        made.diagnostics.append(_unreadable(target, error))
-        return
-    if data == text.encode():
-        made.unchanged += 1
-        return
-    present = data.decode("utf-8", errors="replace")
-    if path not in force:
-        made.diagnostics += _in_the_way(target, present, text)
-    made.changed.append(path)
-    made.committed[path] = present
+        size = os.fstat(handle).st_size
+        data = os.read(handle, size + 1)
+        if len(data) == size:
+            return data
+        parts = [data]
+        while part := os.read(handle, 1 << 20):
+            parts.append(part)
+        return b"".join(parts)
+    finally:
+        os.close(handle)
 
 
-def _compare_stale(
-    root: Path, path: str, made: Changes, links: _Links, force: frozenset[str], foreign: set[str]
-) -> None:
-    if path in foreign:
-        return
-    target = root / path
-    try:
-        present = target.read_bytes().decode("utf-8", errors="replace")
-    except OSError as error:
-        made.diagnostics.append(_unreadable(target, error))
-        return
-    if not _header(present) or links.leads_away(path):
-        return
-    if path not in force:
-        made.diagnostics += _in_the_way(target, present, None)
-    made.stale.append(path)
-    made.committed[path] = present
+def _normal(text: str) -> str:
+    """Return a committed text as it was written: without the byte order mark and line ends of a checkout."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
-def _header(text: str) -> str | None:
-    """Return the digest of a file's header; None for a file that is not ours."""
-    first = text.split("\n", 1)[0].rstrip("\r").removeprefix("\ufeff")
-    match = HEADER.match(first)
+def _digest_in(first_line: str) -> str | None:
+    """Return the digest of a file's header line; None for a file that is not ours."""
+    match = HEADER.match(first_line.rstrip("\r").removeprefix("\ufeff"))
     return match["digest"] if match else None
 
 
-def _in_the_way(target: Path, present: str, text: str | None) -> list[Diagnostic]:
+def _says_the_same(present: str, text: str) -> bool:
+    """Whether a present file of ours holds the objects and markers of `text`, differently formatted."""
+    if _digest_in(present.partition("\n")[0]) is None:
+        return False
+    from render.yaml.compare import same_objects
+
+    return same_objects(present, text)
+
+
+def _unreadable(path: Path, error: OSError) -> Diagnostic:
+    told = f"cannot read it: {reason_of(error)}"
+    return Diagnostic(Location(shown_path(path)), "R508", told, hint="make it readable")
+
+
+def _obstacle(path: Path, kind: str, *, is_file: bool) -> Diagnostic:
+    """Return the fault of something that is no regular file, or no folder, where one must be."""
+    place = Location(shown_path(path))
+    wanted = "file" if is_file else "folder"
+    if kind == "link":
+        return Diagnostic(
+            place,
+            "R506",
+            f"a symbolic link is in the place of a {wanted}",
+            cause="writing through it could change a file outside the output root",
+            hint=f"replace the link by a real {wanted}",
+        )
+    return Diagnostic(place, "R508", f"a {kind} is in the place of a {wanted}", hint="move it away")
+
+
+def _in_the_way(target: Path, present: str, text: str | None) -> Diagnostic | None:
     """Return why a present file may not be replaced by `text`, or deleted (None)."""
     shown = shown_path(target)
     if "\n<<<<<<< " in "\n" + present and "\n>>>>>>> " in present:
-        return [
-            Diagnostic(
-                Location(shown, present[: present.index("<<<<<<<")].count("\n") + 1),
-                "R505",
-                "the file holds conflict markers of a merge",
-                cause="it is generated, so neither side needs to be merged by hand",
-                hint=f"run `git checkout --theirs {shown}` (or `--ours`), then build",
-            )
-        ]
-    digest = _header(present)
-    normal = present.removeprefix("\ufeff").replace("\r\n", "\n")
-    if digest is not None and digest_of(normal.partition("\n")[2]) == digest:
-        return []
+        return Diagnostic(
+            Location(shown, present[: present.index("<<<<<<<")].count("\n") + 1),
+            "R505",
+            "the file holds conflict markers of a merge",
+            cause="it is generated, so neither side needs to be merged by hand",
+            hint=f"run `git checkout --theirs {shown}` (or `--ours`), then build",
+        )
+    if not present.strip("\0\ufeff \t\r\n"):
+        # Nothing is lost: such as a file whose content did not reach the disk.
+        return None
+    first, _, body = _normal(present).partition("\n")
+    digest = _digest_in(first)
+    if digest is not None and digest_of(body) == digest:
+        return None
     verb = "be replaced" if text is not None else "be deleted"
     detail = diff(shown, present, text if text is not None else "")
     if digest is None:
-        return [
-            Diagnostic(
-                Location(shown),
-                "R504",
-                f"a file that is not generated would {verb}",
-                cause="it has no header, so a person wrote it, or took it over",
-                hint=f"move it away, or say `--force {shown}`",
-                detail=detail,
-            )
-        ]
-    return [
-        Diagnostic(
+        return Diagnostic(
             Location(shown),
-            "R503",
-            f"the file was edited by hand and would {verb}",
-            cause="its text does not fit the digest in its header",
-            hint=f"bring the change into the catalog, or say `--force {shown}` to give it up",
+            "R504",
+            f"a file that is not generated would {verb}",
+            cause="it has no header, so a person wrote it, or took it over",
+            hint=f"move it away, or say `--force {shown}`",
             detail=detail,
         )
-    ]
+    return Diagnostic(
+        Location(shown),
+        "R503",
+        f"the file was edited by hand and would {verb}",
+        cause="its text does not fit the digest in its header",
+        hint=f"bring the change into the catalog, or say `--force {shown}` to give it up",
+        detail=detail,
+    )
 
 
 def diff(path: str, old: str, new: str) -> str:
     """Return a unified diff of two texts of a file, without secrets."""
-    before, after = redact(old).splitlines(), redact(new).splitlines()
-    lines = list(
-        difflib.unified_diff(before, after, path if old else "/dev/null", path if new else "/dev/null", lineterm="")
-    )
+    before, after = (redact(text).removesuffix("\n").split("\n") if text else [] for text in (old, new))
+    shown = printable(path)
+    names = [shown if text else "/dev/null" for text in (old, new)]
+    lines = list(difflib.unified_diff(before, after, names[0], names[1], lineterm=""))
     if not lines and old != new:
-        return f"{path}: only line ends, or values that are not shown, differ\n"
-    return "".join(line + "\n" for line in lines)
+        return f"{shown}: only line ends, or values that are not shown, differ\n"
+    return "".join(printable(line) + "\n" for line in lines)
 
 
 def diffs(build: Build, changes: Changes, root: Path) -> Iterator[str]:
     """Yield the unified diff of each file that would change, in the order of their paths."""
     for path in sorted((*changes.new, *changes.changed, *changes.stale)):
         yield diff(shown_path(root / path), changes.committed.get(path, ""), build.files.get(path, ""))
-
-
-@contextlib.contextmanager
-def lock(root: Path) -> Iterator[None]:
-    """Hold the tree's lock, so that two builds cannot interleave; the second waits. The lock is no file in the tree."""
-    root.mkdir(parents=True, exist_ok=True)
-    handle = os.open(root, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
-def write(build: Build, changes: Changes, root: Path) -> list[Diagnostic]:
-    """Bring the tree to the build: content first, then kustomizations, then deletions; each file old or new.
-
-    Returns what could not be written; the next build goes on from there.
-    """
-    pending = [*changes.new, *changes.changed]
-    ordered = sorted(pending, key=lambda path: (path.endswith("kustomization.yaml"), path))
-    made: set[str] = set()
-    current = root
-    try:
-        for path in ordered:
-            current = root / path
-            folder = path.rpartition("/")[0]
-            if folder not in made:
-                current.parent.mkdir(parents=True, exist_ok=True)
-                made.add(folder)
-            _replace(current, build.files[path].encode())
-        for path in changes.stale:
-            current = root / path
-            current.unlink(missing_ok=True)
-            _remove_empty(current.parent, root)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        return [
-            Diagnostic(
-                Location(shown_path(current)),
-                "R508",
-                f"cannot write the file: {reason}",
-                cause="the files before it are written, those after it are not; none is half-written",
-                hint="make room or set the permissions, then build again",
-            )
-        ]
-    return []
-
-
-def _replace(target: Path, data: bytes) -> None:
-    """Write a file by a temporary one beside it; its name must not end in .yaml, since the bot reads hidden files."""
-    temporary = target.parent / f".{target.name}.{os.getpid()}.tmp"
-    try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
-        try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(handle, view) :]
-        finally:
-            os.close(handle)
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def _remove_empty(folder: Path, root: Path) -> None:
-    while folder != root and folder.is_relative_to(root):
-        try:
-            folder.rmdir()
-        except OSError:
-            return
-        folder = folder.parent

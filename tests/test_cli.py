@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pty
@@ -391,6 +392,37 @@ def test_check_of_an_edited_tree_exits_1_and_says_so(tmp_path: Path) -> None:
 
     assert ran.code == 1
     assert "error[R503]: the file was edited by hand" in ran.err
+    assert ran.out.count("-  interval: 5m\n+  interval: 1h\n") == 1
+    assert "interval" not in ran.err
+
+
+ONLY = {"catalog/web.yaml": WEB + "values: {colour: blue}\n", "catalog/db.yaml": DB, "catalog/mail.yaml": MAIL}
+
+
+def test_check_of_one_service_sees_its_files_only(tmp_path: Path) -> None:
+    made = project(tmp_path, ONLY)
+    made.run("build")
+    (tmp_path / "catalog/web.yaml").write_text(WEB)
+    edited = tmp_path / "apps/mail/helmrelease.yaml"
+    edited.write_text(edited.read_text().replace("interval: 1h", "interval: 5m"))
+
+    clean = made.run("check", "--only", "db")
+    stale = made.run("check", "--only", "web", "--only", "db")
+    mine = made.run("check", "--only", "mail")
+
+    assert (clean.code, clean.out) == (0, "")
+    assert clean.err == "1 service, 3 files: 0 would be changed, 3 unchanged, 0 would be pruned\n"
+    assert stale.code == 1
+    assert stale.out.startswith(f"--- {HELMRELEASE}\n")
+    assert stale.err == "2 services, 6 files: 1 would be changed, 5 unchanged, 0 would be pruned\n"
+    assert "error[R503]" in mine.err
+
+
+def test_check_of_a_service_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
+    ran = web(tmp_path).run("check", "--only", "wbe")
+
+    assert ran.code == 2
+    assert "--only wbe: there is no such service in the catalog" in ran.err
 
 
 def test_check_hides_secrets_in_the_diff(tmp_path: Path) -> None:
@@ -504,15 +536,37 @@ def test_root_in_a_read_only_folder_is_told(tmp_path: Path) -> None:
     assert "error[R508]: " in ran.err
 
 
-@pytest.mark.xfail(strict=True, reason="the lock makes the root before anything looks at it")
-def test_root_below_a_file_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["build", "check"])
+def test_root_below_a_file_is_told(tmp_path: Path, command: str) -> None:
     made = web(tmp_path)
     (tmp_path / "out").write_text("a file\n")
 
-    ran = made.run("build", "--out", "out/tree")
+    ran = made.run(command, "--out", "out/tree")
 
     assert ran.code == 1
-    assert "error[R508]: " in ran.err
+    assert "error[R508]: the output root cannot be made: this is not a folder\n --> out\n" in ran.err
+
+
+def test_root_that_the_system_refuses_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    made = web(tmp_path)
+    monkeypatch.setattr(os, "makedirs", refused)
+
+    ran = made.run("build", "--out", "out")
+
+    assert ran.code == 1
+    assert "error[R508]: cannot make or lock the output root: permission denied\n --> out\n" in ran.err
+
+
+def test_root_that_nothing_is_written_to_is_not_made(tmp_path: Path) -> None:
+    made = project(tmp_path, {"catalog/web.yaml": WEB + "kustomize: {resources: [mine.yaml]}\n"})
+
+    ran = made.run("build", "--out", "out/tree")
+
+    assert "error[R507]" in ran.err
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("command", ["build", "check"])
@@ -523,7 +577,7 @@ def test_root_that_is_a_file_is_told(tmp_path: Path, command: str) -> None:
     ran = made.run(command, "--out", "out")
 
     assert ran.code == 1
-    assert "error[R508]: the output root is a file\n --> out\n" in ran.err
+    assert "error[R508]: the output root is not a folder\n --> out\n" in ran.err
     assert (tmp_path / "out").read_text() == "a file\n"
 
 
@@ -637,6 +691,16 @@ def test_explain_prints_the_page_of_a_code(tmp_path: Path, code: str) -> None:
     assert (ran.code, ran.out, ran.err) == (0, page("R101"), "")
 
 
+@pytest.mark.parametrize(
+    ("code", "suggestion"), [("R1O1", "; did you mean R101?"), ("R999", ""), ("R10", ""), ("R10x", ""), ("x", "")]
+)
+def test_explain_suggests_the_one_code_that_is_a_character_away(tmp_path: Path, code: str, suggestion: str) -> None:
+    ran = web(tmp_path).run("explain", code)
+
+    assert ran.code == 2
+    assert ran.err.endswith(f"there is no code {code}{suggestion}\n")
+
+
 def test_every_code_can_be_explained(tmp_path: Path) -> None:
     made = web(tmp_path)
 
@@ -699,10 +763,14 @@ def test_process_exits_2_on_usage_errors(tmp_path: Path) -> None:
 def test_reports_are_utf8_in_any_locale(tmp_path: Path) -> None:
     made = project(tmp_path, {"catalog/web.yaml": WEB + "größe: 1\n"})
 
-    ran = spawn(made, "build", "--format", "concise", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
-    assert ran.returncode == 1
-    assert "internal error" not in ran.stderr
+    ran = spawn(made, "build", "--format", "concise", **locale)
+    product = spawn(made, "build", "--format", "json", **locale)
+
+    assert ran.returncode == product.returncode == 1
+    assert "unknown field `größe`" in ran.stderr
+    assert "unknown field `größe`" in product.stdout
 
 
 @pytest.mark.parametrize(

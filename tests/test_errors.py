@@ -21,6 +21,9 @@ UPDATE = bool(os.environ.get("RENDER_UPDATE_ERRORS"))
 RESERVED: dict[str, str] = {}
 """Codes that nothing emits yet, each with the reason."""
 
+ELSEWHERE = {"R609": "`render images` tells it, not a build"}
+"""Codes without a case here, each with the reason."""
+
 HEADLINE = re.compile(r"^(?P<severity>error|warning)\[(?P<code>R\d{3})\]: (?P<message>.*)$", re.MULTILINE)
 
 
@@ -90,7 +93,7 @@ BOTH_SEVERITIES = {
 def test_every_code_has_a_case() -> None:
     shown = {code for name in CASES for _, code, _ in HEADLINE.findall((FOLDER / name / "expected.txt").read_text())}
 
-    assert set(CODES) - set(RESERVED) == shown
+    assert set(CODES) - set(RESERVED) - set(ELSEWHERE) == shown
 
 
 def emitted() -> Iterator[str]:

@@ -22,7 +22,7 @@ LAYERS = (
     ("identities", "texts"),
     ("guard",),
     ("build",),
-    ("tree",),
+    ("writer", "tree"),
     ("report", "inventory", "policies", "override"),
     ("cli", "cli_images", "docs", "__main__"),
 )

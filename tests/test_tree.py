@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
+import socket
 import stat
 import subprocess
 import sys
@@ -269,7 +271,6 @@ def test_edit_that_is_undone_is_no_edit(tmp_path: Path) -> None:
     assert made.run("check").code == 0
 
 
-@pytest.mark.xfail(strict=True, reason="the objects of an edited file are not compared with those to be written")
 def test_edit_that_the_catalog_catches_up_with_is_accepted(tmp_path: Path) -> None:
     made = written(tmp_path)
     edit(tmp_path, HELMRELEASE, "- a.example.org", "- c.example.org")
@@ -313,7 +314,7 @@ def test_folder_in_the_way_is_told(tmp_path: Path) -> None:
     ran = made.run("build")
 
     assert ran.code == 1
-    assert f"error[R508]: cannot read it: is a directory\n --> {HELMRELEASE}\n" in ran.err
+    assert f"error[R508]: a folder is in the place of a file\n --> {HELMRELEASE}\n" in ran.err
     assert list(made.tree()) == []
 
 
@@ -346,15 +347,13 @@ def test_lines_of_equals_signs_are_no_conflict(tmp_path: Path) -> None:
 
 # What is no edit
 
-GUARDED = pytest.mark.xfail(strict=True, reason="a carriage return is taken for a part of the release's name")
-
 
 @pytest.mark.parametrize(
     "change",
     [
-        pytest.param(lambda data: data.replace(b"\n", b"\r\n"), marks=GUARDED, id="crlf"),
+        pytest.param(lambda data: data.replace(b"\n", b"\r\n"), id="crlf"),
         pytest.param(lambda data: b"\xef\xbb\xbf" + data, id="bom"),
-        pytest.param(lambda data: b"\xef\xbb\xbf" + data.replace(b"\n", b"\r\n"), marks=GUARDED, id="both"),
+        pytest.param(lambda data: b"\xef\xbb\xbf" + data.replace(b"\n", b"\r\n"), id="both"),
     ],
 )
 def test_other_line_ends_and_a_byte_order_mark_are_no_edit(tmp_path: Path, change: Callable[[bytes], bytes]) -> None:
@@ -369,7 +368,6 @@ def test_other_line_ends_and_a_byte_order_mark_are_no_edit(tmp_path: Path, chang
     assert made.tree() == before
 
 
-@pytest.mark.xfail(strict=True, reason="the objects of a reformatted file are not compared with those to be written")
 def test_formatter_is_no_edit(tmp_path: Path) -> None:
     made = written(tmp_path)
     before = made.tree()
@@ -377,6 +375,50 @@ def test_formatter_is_no_edit(tmp_path: Path) -> None:
     (tmp_path / HELMRELEASE).write_text(text.replace("    - ", "      - ").replace("interval: 1h", 'interval: "1h"'))
 
     assert made.run("build").code == 0
+    assert made.tree() == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("interval: 1h", "interval: 5m"),
+        ("interval: 1h", "interval: 1h\n  suspend: true"),
+        ("- a.example.org", "- a.example.org\n    - d.example.org"),
+        (' # {"$imagepolicy": "flux-system:web:tag"}', ""),
+        ("flux-system:web:tag", "flux-system:web"),
+    ],
+)
+def test_formatted_file_that_says_something_else_is_an_edit(tmp_path: Path, old: str, new: str) -> None:
+    made = written(tmp_path)
+    edit(tmp_path, HELMRELEASE, "    - ", "      - ")
+    edit(tmp_path, HELMRELEASE, old, new)
+
+    ran = made.run("build")
+
+    assert ran.code == 1
+    assert ran.err.count("error[") == 1
+    assert "error[R503]" in ran.err
+
+
+def test_formatted_file_without_a_header_is_foreign(tmp_path: Path) -> None:
+    made = written(tmp_path)
+    text = (tmp_path / HELMRELEASE).read_text()
+    (tmp_path / HELMRELEASE).write_text(text.partition("\n")[2])
+
+    assert "error[R504]" in made.run("build").err
+
+
+def test_formatted_tree_upgrades_and_reinstalls_nothing(tmp_path: Path) -> None:
+    made = written(tmp_path, {"catalog/web.yaml": WEB, "platform.yaml": TABLE})
+    before = made.tree()
+    for path, data in before.items():
+        text = data.decode().replace("\nspec:\n", "\n\n# what it is\nspec:\n").replace("name: web\n", "name:   'web'\n")
+        (tmp_path / path).write_text(text)
+
+    ran = made.run("build")
+
+    assert ran.code == 0
+    assert ran.err == "1 service, 8 files: 5 changed, 3 unchanged, 0 pruned\n"
     assert made.tree() == before
 
 
@@ -569,6 +611,45 @@ def test_full_disk_leaves_each_file_old_or_new(
     assert made.tree() == expected
 
 
+def test_an_empty_file_is_no_obstacle(tmp_path: Path) -> None:
+    # What a loss of power may leave of a file that was just made.
+    made = written(tmp_path)
+    before = made.tree()
+    for path, content in ((HELMRELEASE, b""), ("apps/kustomization.yaml", b"\0" * 512)):
+        (tmp_path / path).write_bytes(content)
+
+    assert made.run("build").code == 0
+    assert made.tree() == before
+
+
+def test_a_folder_is_synced_once_after_the_last_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = written(tmp_path)
+    edit_catalog(tmp_path)
+    recorder = Recorder(monkeypatch)
+    synced: list[os.stat_result] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.fstat(handle)))
+
+    made.run("build")
+    made.run("build")
+
+    assert [step for step, _ in recorder.steps] == ["write"]
+    assert [one.st_ino for one in synced] == [(tmp_path / "apps/web").stat().st_ino]
+
+
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.EIO])
+def test_only_a_file_system_that_cannot_sync_folders_is_forgiven(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    made = project(tmp_path, {"catalog/web.yaml": WEB})
+
+    with monkeypatch.context() as patch:
+        Full(patch, "fsync", 0, OSError(number, os.strerror(number)))
+        ran = made.run("build")
+
+    assert ran.code == (1 if number == errno.EIO else 0)
+    assert ("error[R508]: cannot write the file: input/output error" in ran.err) is (number == errno.EIO)
+
+
 def test_interrupted_run_leaves_no_temporary_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = written(tmp_path)
     before, expected = versions(tmp_path, made)
@@ -583,11 +664,10 @@ def test_interrupted_run_leaves_no_temporary_file(tmp_path: Path, monkeypatch: p
     assert made.tree() == expected
 
 
-@pytest.mark.xfail(strict=True, reason="a temporary file of a killed run with the same process number fails one build")
 def test_temporary_file_of_a_killed_run_is_no_obstacle(tmp_path: Path) -> None:
     made = written(tmp_path)
     _, expected = versions(tmp_path, made)
-    (tmp_path / f"apps/web/.helmrelease.yaml.{os.getpid()}.tmp").write_text("half a fi")
+    (tmp_path / "apps/web/.helmrelease.yaml.render-tmp").write_text("half a fi")
 
     assert made.run("build").code == 0
     assert made.tree() == expected
@@ -598,14 +678,63 @@ def test_link_in_place_of_a_temporary_file_is_not_followed(tmp_path: Path) -> No
     versions(tmp_path, made)
     victim = tmp_path / "victim.txt"
     victim.write_text("mine\n")
-    (tmp_path / f"apps/web/.helmrelease.yaml.{os.getpid()}.tmp").symlink_to(victim)
+    (tmp_path / "apps/web/.helmrelease.yaml.render-tmp").symlink_to(victim)
 
     made.run("build")
 
     assert victim.read_text() == "mine\n"
 
 
-# Links
+# Links and other things in the way
+
+
+@pytest.mark.parametrize("command", ["build", "check"])
+@pytest.mark.parametrize(
+    ("made_by", "path", "told"),
+    [
+        ("link", "apps", "R506]: a symbolic link is in the place of a folder"),
+        ("link", "apps/web", "R506]: a symbolic link is in the place of a folder"),
+        ("link", HELMRELEASE, "R506]: a symbolic link is in the place of a file"),
+        ("file", "apps", "R508]: a file is in the place of a folder"),
+        ("file", "apps/web", "R508]: a file is in the place of a folder"),
+        ("folder", HELMRELEASE, "R508]: a folder is in the place of a file"),
+        ("socket", HELMRELEASE, "R508]: a special file is in the place of a file"),
+        ("socket", "apps/web", "R508]: a special file is in the place of a folder"),
+    ],
+)
+def test_what_is_in_the_way_is_told_once(tmp_path: Path, command: str, made_by: str, path: str, told: str) -> None:
+    made = project(tmp_path, {"catalog/web.yaml": WEB})
+    place = tmp_path / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if made_by == "link":
+        place.symlink_to(tmp_path / "nowhere")
+    elif made_by == "file":
+        place.write_text("mine\n")
+    elif made_by == "folder":
+        place.mkdir()
+    else:
+        with contextlib.chdir(place.parent), socket.socket(socket.AF_UNIX) as one:
+            one.bind(place.name)
+
+    ran = made.run(command)
+
+    assert ran.code == 1
+    assert ran.err.count("error[") == 1
+    assert f"error[{told}\n --> {path}\n" in ran.err
+    assert not (tmp_path / "flux/kustomization.yaml").exists()
+
+
+def test_a_link_at_a_folder_that_holds_an_owned_one_is_told(tmp_path: Path) -> None:
+    automated = PLATFORM + "imageAutomation: {enabled: true, author: {email: bot@example.org}}\n"
+    made = project(tmp_path, {"catalog/web.yaml": WEB, "platform.yaml": automated})
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "platform").symlink_to("elsewhere")
+
+    ran = made.run("build")
+
+    assert ran.code == 1
+    assert "error[R506]: a symbolic link is in the place of a folder\n --> platform\n" in ran.err
+    assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 def test_stale_file_behind_a_link_is_not_deleted(tmp_path: Path) -> None:
@@ -636,7 +765,6 @@ def test_root_itself_may_be_a_link(tmp_path: Path) -> None:
 # --force
 
 
-@pytest.mark.xfail(strict=True, reason="a file that was never a release is taken for one that is renamed")
 def test_force_of_a_foreign_file_takes_it_over(tmp_path: Path) -> None:
     made = written(tmp_path)
     for path in (HELMRELEASE, "apps/web/source.yaml"):
@@ -703,6 +831,79 @@ def test_reinstall_is_refused_until_it_is_allowed(tmp_path: Path, path: str, old
     assert made.tree() == before
     assert made.run("build", "--allow-reinstall", "web").code == 0
     assert made.run("check").code == 0
+
+
+@pytest.mark.parametrize("edited", [False, True])
+def test_refused_file_is_not_judged_beside(tmp_path: Path, edited: bool) -> None:
+    made = written(tmp_path)
+    text = (
+        "mine: true\n" if not edited else (tmp_path / HELMRELEASE).read_text().replace("namespace: web", "namespace: x")
+    )
+    (tmp_path / HELMRELEASE).write_text(text)
+
+    ran = made.run("build")
+
+    assert ran.err.count("error[") == 1
+    assert ("R503" if edited else "R504") in ran.err
+
+
+def test_force_of_a_moved_release_still_asks_for_the_reinstall(tmp_path: Path) -> None:
+    made = written(tmp_path)
+    edit(tmp_path, HELMRELEASE, "namespace: web", "namespace: x")
+
+    ran = made.run("build", "--force", HELMRELEASE)
+
+    assert (
+        "error[R511]: `web` would be uninstalled and installed again: `namespace` changes from `x` to `web`" in ran.err
+    )
+    assert made.run("build", "--force", HELMRELEASE, "--allow-reinstall", "web").code == 0
+
+
+SHARED = """\
+cluster: test
+flux:
+  version: "2.9"
+charts:
+  base: {url: oci://charts.example.org/web, version: "1.0.0"}
+registries:
+  imageOverrides: []
+"""
+FROM_SHARED = WEB.replace('url: oci://charts.example.org/web\n    version: "1.0.0"', "repository: base")
+
+
+def test_another_chart_of_a_shared_source_reinstalls_every_release_of_it(tmp_path: Path) -> None:
+    made = written(tmp_path, {"catalog/web.yaml": FROM_SHARED, "catalog/own.yaml": PLAIN, "platform.yaml": SHARED})
+    edit(tmp_path, "platform.yaml", "charts.example.org/web", "charts.example.org/shop")
+
+    ran = made.run("build")
+
+    assert ran.code == 1
+    assert ran.err.count("error[R511]") == 1
+    assert "`web` would be uninstalled and installed again: the chart's name changes from `web` to `shop`" in ran.err
+    assert "--> apps/sources/base.yaml\n" in ran.err
+    assert made.run("build", "--allow-reinstall", "web").code == 0
+
+
+@pytest.mark.parametrize(("chart", "code"), [("web", 0), ("shop", 1)])
+def test_move_to_a_shared_source_is_a_reinstall_only_with_another_chart(tmp_path: Path, chart: str, code: int) -> None:
+    platform = SHARED.replace("charts.example.org/web", f"charts.example.org/{chart}")
+    made = written(tmp_path, {"catalog/web.yaml": WEB, "platform.yaml": platform})
+    (tmp_path / "catalog/web.yaml").write_text(FROM_SHARED)
+
+    ran = made.run("build")
+
+    assert (ran.code, ran.err.count("error[R511]")) == (code, code)
+
+
+@pytest.mark.parametrize(
+    ("release", "code"), [("releaseName: web", 0), ("storageNamespace: web", 0), ("targetNamespace: web", 1)]
+)
+def test_a_default_that_is_spelled_out_is_no_reinstall(tmp_path: Path, release: str, code: int) -> None:
+    # A target namespace goes into the default of the release's name, even if it is the release's own.
+    made = written(tmp_path)
+    edit(tmp_path, "catalog/web.yaml", "update:\n", f"release: {{{release}}}\nupdate:\n")
+
+    assert made.run("build").code == code
 
 
 @pytest.mark.parametrize(
