@@ -488,6 +488,12 @@ def test_pin_writes_its_version_and_automates_nothing(tmp_path: Path, pin: str, 
     assert built.files["apps/web/kustomization.yaml"].endswith("resources:\n- source.yaml\n- helmrelease.yaml\n")
 
 
+def test_pin_replaces_the_version_that_stands_in_values_too(tmp_path: Path) -> None:
+    text = values(tmp_path, service(REF, "update: {pin: 1.2.0}\n" + THERE))
+
+    assert yaml.safe_load(text)["image"]["tag"] == "1.2.0"
+
+
 def test_pin_keeps_the_automatic_rollback(tmp_path: Path) -> None:
     assert "strategy: rollback" in release(tmp_path, service(REF, "update: {pin: 1.2.0}\n"))
 
@@ -1037,6 +1043,28 @@ def test_two_images_in_one_place_are_told_once(tmp_path: Path, main: str, side: 
     built = made(tmp_path, service(main, f"images: {{side: {side}}}\nvalues: {given}\n"))
 
     assert [fault.code for fault in built.diagnostics] == ["R211"]
+
+
+@pytest.mark.parametrize("at", ["['l[0].i', 'l[name=b].i']", "{repository: 'l[0].i', tag: 'l[name=b].i'}"])
+def test_two_paths_to_one_place_are_refused(tmp_path: Path, at: str) -> None:
+    shape = ", shape: string" if at.startswith("[") else ""
+
+    text = service(f"{{ref: {REF}, at: {at}{shape}}}", "values: {l: [{name: b}]}\n")
+
+    assert faults(tmp_path, text) == ["R211 two paths of `source.image` lead to `l[name=b].i`"]
+
+
+@pytest.mark.parametrize("first", ["main", "side"])
+def test_image_that_is_written_into_one_that_is_read_is_refused(tmp_path: Path, first: str) -> None:
+    read, write = "{at: image}", f"{{ref: '{REF}', at: {{tag: image.tag, digest: image.digest}}}}"
+    main, side = (read, write) if first == "main" else (write, read)
+    text = service(main, f"images: {{side: {side}}}\n" + THERE)
+
+    assert [fault.partition(" ")[0] for fault in faults(tmp_path, text)] == ["R211"]
+
+
+def test_two_images_that_are_read_and_stay_as_they_are_may_share_a_place(tmp_path: Path) -> None:
+    assert faults(tmp_path, service("{at: image}", "images: {side: {at: image}}\n" + THERE)) == []
 
 
 def test_two_images_that_are_read_from_one_place_are_refused(tmp_path: Path) -> None:

@@ -25,7 +25,8 @@ class Writer:
         self.report = images.report
         self.context = images.context
         self.swaps: dict[int, str | Marked] = {}
-        self.owners: dict[_Key, ImagePlan] = {}
+        self.claims: dict[_Key, tuple[ImagePlan, bool]] = {}
+        """The image of each place, and whether it changes what stands there."""
         self.entry_owners: dict[str, ImagePlan] = {}
 
     def write(self) -> None:
@@ -102,28 +103,36 @@ class Writer:
         for site in plan.sites:
             wanted = self._values(plan, site)
             is_written = plan.automated or plan.reach_values or site.in_object is not None or plan.pinned_by == "pin"
-            if not is_written:
-                continue
             for part, node in site.nodes.items():
                 value = wanted.pop(part, None)
-                if value is None:
+                if not is_written:
+                    value = None
+                elif value is None:
                     # The reference has no such part any more; a digest that stayed would decide what runs.
                     value = Marked("") if part in ("tag", "digest") and node.text and not node.is_null else None
                 elif isinstance(value, str):
                     value = value if value != node.text else None
                 elif value.marker is None and value.text == node.text and not plan.automated:
                     value = None
-                if value is not None and not self._swap_node(plan, site, part, node, value):
+                if not self._claim(plan, site, part, node, writes=value is not None):
                     return
-            self._fill(plan, site, {part: value for part, value in wanted.items() if part in ("tag", "digest")})
+                if value is not None:
+                    self.swaps[id(node)] = value
+            if is_written:
+                self._fill(plan, site, {part: value for part, value in wanted.items() if part in ("tag", "digest")})
 
-    def _swap_node(self, plan: ImagePlan, site: Site, part: str, node: Scalar, value: str | Marked) -> bool:
-        other = self.owners.get(id(node))
-        if other is not None and other is not plan:
-            self._refuse_two(plan, other, site.places[part])
-            return False
-        self.owners[id(node)] = plan
-        self.swaps[id(node)] = value
+    def _claim(self, plan: ImagePlan, site: Site, part: str, node: object, *, writes: bool) -> bool:
+        """Enter a part of an image, by its path and by the node there; refuse one that another image changes."""
+        path = site.places.get(part, (*site.path, part))
+        keys: tuple[_Key, ...] = ((site.in_object, path),)
+        if type(node) is Scalar:
+            keys = (*keys, id(node))
+        for key in keys:
+            other, wrote = self.claims.get(key, (plan, False))
+            if other is not plan and (wrote or writes):
+                self._refuse_two(plan, other, path)
+                return False
+            self.claims[key] = (other, wrote or writes)
         return True
 
     def _fill(self, plan: ImagePlan, site: Site, values: dict[str, Any]) -> None:
@@ -131,7 +140,7 @@ class Writer:
         if not plan.reads_values and not self._has_clean_place(plan, site, values):
             return
         for part, value in values.items():
-            if not self._put(plan, site, site.places[part], value):
+            if not self._put(plan, site, part, value):
                 return
 
     def _has_clean_place(self, plan: ImagePlan, site: Site, values: dict[str, Any]) -> bool:
@@ -153,23 +162,22 @@ class Writer:
             return False
         return True
 
-    def _put(self, plan: ImagePlan, site: Site, path: paths.Path, value: Any) -> bool:
+    def _put(self, plan: ImagePlan, site: Site, part: str, value: Any) -> bool:
+        path = site.places[part]
         tree = self.images.tree(site)
-        other = self.owners.get((site.in_object, path))
         existing = paths.find(tree, path)
-        if other is None and isinstance(existing, str | Marked):
-            other = self._owner_of(existing)
-        if other is not None and other is not plan:
-            self._refuse_two(plan, other, path)
+        if not self._claim(plan, site, part, existing, writes=True):
             return False
-        if existing is not None and not self._may_replace(plan, site, existing, value, path):
+        if isinstance(existing, str | Marked):
+            self._refuse_two(plan, self._owner_of(existing) or plan, path)
+            return False
+        if existing is not None and not self._may_replace(plan, site, part, existing, value):
             return False
         try:
             made = paths.put(tree, path, value)
         except paths.PathError as error:
             self._refuse_path(plan, path, error)
             return False
-        self.owners[(site.in_object, path)] = plan
         if site.in_object is None:
             self.images.values = made
         else:
@@ -178,7 +186,7 @@ class Writer:
 
     def _owner_of(self, written: object) -> ImagePlan | None:
         """Return the image that wrote a value which is reached by another path."""
-        for key, owner in self.owners.items():
+        for key, (owner, _) in self.claims.items():
             if isinstance(key, tuple):
                 tree = self.images.values if key[0] is None else self.images.objects[key[0]]
                 if paths.find(tree, key[1]) is written:
@@ -198,6 +206,10 @@ class Writer:
         )
 
     def _refuse_two(self, plan: ImagePlan, other: ImagePlan, path: paths.Path) -> None:
+        if other is plan:
+            message = f"two paths of `{plan.label}` lead to `{paths.show(path)}`"
+            self.report.error("R211", plan.node, message, hint="remove one of the two")
+            return
         self.report.error(
             "R211",
             plan.node,
@@ -206,11 +218,16 @@ class Writer:
             related=((self.report.source.place(other.node), "the other one"),),
         )
 
-    def _may_replace(self, plan: ImagePlan, site: Site, existing: Node, value: Any, path: paths.Path) -> bool:
-        text = value.text if isinstance(value, Marked) else value
+    def _may_replace(self, plan: ImagePlan, site: Site, part: str, existing: Node, value: Any) -> bool:
+        """Refuse to replace another value than the declared one: what is written may differ from that by now."""
+        path, text = site.places[part], value.text if isinstance(value, Marked) else value
         if plan.reads_values:
             return True
-        if type(existing) is Scalar and (existing.is_null or existing.text in ("", text)):
+        if type(existing) is Scalar and (
+            existing.is_null
+            or existing.text in ("", text)
+            or existing.text in _texts(plan.declared or plan.reference, part)
+        ):
             return True
         kind = "another value" if type(existing) is Scalar else "a value of another type"
         self.report.error(
@@ -266,6 +283,18 @@ class Writer:
                     related=((self.report.source.place(other.node), "the other one"),),
                 )
                 return
+
+
+def _texts(reference: Reference, part: str) -> tuple[str | None, ...]:
+    """Return what a part may say of the declared reference."""
+    registry, path = reference.registry_parts
+    return {
+        WHOLE: (str(reference),),
+        "registry": (registry,),
+        "repository": (reference.name, path),
+        "tag": (reference.tag, reference.tag_text),
+        "digest": (reference.digest,),
+    }[part]
 
 
 def _tree_name(site: Site) -> str:
