@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from render.plan.paths import Path, PathError, find, parse, put, replace, show
+from render.plan.paths import Path, PathError, check_writable, find, parse, put, replace, show
 from render.yaml.source import Mapping, Node, Scalar, Sequence, Source
 from render.yaml.source import parse as parse_yaml
 from tests.hostile import texts
@@ -209,3 +209,34 @@ def test_a_node_is_replaced_wherever_it_is_aliased_to() -> None:
 
     assert data(made) == {"a": "new", "b": ["new", {"k": "1"}], "c": {"d": "new"}, "e": "1"}
     assert before is replace(before, {})
+
+
+@pytest.mark.parametrize(
+    "path", [("a",) * 50, ("a", 0, (("name", "x"),), "b"), ("x" * 128,), ("ä" * 64,), ('"a b".c',), ("a:b#c",)]
+)
+def test_a_path_may_be_written_along(path: Path) -> None:
+    check_writable(path)
+
+
+@pytest.mark.parametrize("path", [("a",) * 51, ("x" * 129,), ("ä" * 65,), ("a", "b\nc"), ("a\x85",), ("a\u2028b", 0)])
+def test_a_path_whose_keys_would_take_another_form_is_not_written_along(path: Path) -> None:
+    with pytest.raises(PathError) as caught:
+        check_writable(path)
+
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("a.[0]", "write `a[0]`"),
+        ("a.[0].[name=b].c", "write `a[0][name=b].c`"),
+        ("a..b", "write keys with dots between, quoted if they hold dots"),
+        ("", "write the key, such as `image`"),
+    ],
+)
+def test_text_that_is_no_path_has_a_hint(text: str, hint: str) -> None:
+    with pytest.raises(PathError) as caught:
+        parse(text)
+
+    assert hint == caught.value.hint

@@ -1244,7 +1244,7 @@ def test_pre_releases_that_no_release_follows_are_warned_of(tmp_path: Path) -> N
 
     (fault,) = built.diagnostics
     assert (fault.code, fault.severity) == ("R704", "warning")
-    assert "releases are left out" in fault.message
+    assert "releases are left out" in fault.cause
     assert "policy" in str(only(built, "ImagePolicy"))
 
 

@@ -196,8 +196,8 @@ class Policies:
             self.report.warn(
                 "R704",
                 self._field(image, "channel"),
-                f"`{image.label}`: {note}",
-                cause=f"`{tag}` would never be followed by its release",
+                f"`{image.label}` will stay on pre-releases: its policy admits no release",
+                cause=note,
                 hint="move to `channel: stable` with the release, or pin it",
             )
         return derived
