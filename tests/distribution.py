@@ -36,6 +36,7 @@ class Behaviour:
     link: str = "{path}?{query}"
     """Form of the next page's address."""
     realm: str = "http://{host}/token"
+    token: str = TOKEN
     answers: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     """Status and body instead of a list, by repository."""
     slow: float = 0.0
@@ -92,11 +93,11 @@ def serving(behaviour: Behaviour) -> Iterator[Registry]:
         def token(self) -> None:
             is_known = behaviour.login == "anonymous" or self.headers.get("Authorization") == _basic()
             error = {"errors": [{"code": "UNAUTHORIZED", "message": "no such reader"}]}
-            self.answer(*((200, {"token": TOKEN}) if is_known else (401, error)))
+            self.answer(*((200, {"token": behaviour.token}) if is_known else (401, error)))
 
         def admitted(self) -> bool:
             given = self.headers.get("Authorization")
-            wanted = _basic() if behaviour.login == "basic" else f"Bearer {TOKEN}"
+            wanted = _basic() if behaviour.login == "basic" else f"Bearer {behaviour.token}"
             if not behaviour.login or given == wanted:
                 return True
             realm = behaviour.realm.format(host=host)
