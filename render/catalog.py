@@ -7,7 +7,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -261,6 +261,18 @@ def read_definitions(path: str, label: str) -> CatalogFile:
         names = [document.root.text("name") for document in documents if type(document.root) is Mapping]
         file.broken = [name for name in names if name is not None]
     return file
+
+
+def with_snippet(fault: Diagnostic) -> Diagnostic:
+    """Return a fault with the source line that it lacks: one found after its file was read carries a place only."""
+    if fault.snippet or not fault.location.column:
+        return fault
+    source, faults = read_file(Path(fault.location.path), fault.location.path)
+    if faults:
+        return fault
+    for document in parse(source)[0]:
+        _hide_secrets(source, document.root)
+    return replace(fault, snippet=source.snippet(fault.location.line))
 
 
 def _hide_secrets(source: Source, root: Node) -> None:

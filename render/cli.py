@@ -263,8 +263,13 @@ class _Session:
         quiet = self.inputs.quiet
         stdout = self.inputs.style == "github"
         colour = not stdout and sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+        told = made.diagnostics
+        if self.inputs.style == "full":
+            from render.catalog import with_snippet
+
+            told = [with_snippet(fault) for fault in told]
         # `check` shows the diff of each file as its product.
-        text = render_report(made.diagnostics, self.inputs.style, colour=colour, detail=not checking)
+        text = render_report(told, self.inputs.style, colour=colour, detail=not checking)
         if text:
             click.echo(text, nl=False, err=not stdout, color=True)
         if made.diagnostics and not (quiet and not self.stops(made)):

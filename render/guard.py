@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 
+from render.committed import TABLE_COMMENT
 from render.diagnostics import Diagnostic, Location
-from render.plan.release import TABLE_COMMENT
 from render.yaml import source as yaml
 
 _TABLE = re.compile(rf"^ *# {re.escape(TABLE_COMMENT)}\n(?P<table>(?: .*\n)*)", re.MULTILINE)

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from render.catalog import with_snippet
+from render.diagnostics import Diagnostic, Location
 from tests.project import PLATFORM, project, told
 
 WEB = """\
@@ -127,3 +129,17 @@ def test_a_secret_is_in_no_warning(tmp_path: Path) -> None:
 
     assert fault.code == "R008"
     assert "yes" not in fault.message + fault.hint + fault.snippet
+
+
+def test_a_fault_without_its_line_gets_it_unless_it_is_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = WEB + "extraObjects:\n  - kind: Secret\n    stringData: {colour: blue}\n"
+    project(tmp_path, {"catalog/web.yaml": secret})
+    monkeypatch.chdir(tmp_path)
+
+    def shown(path: str, line: int, column: int) -> str:
+        return with_snippet(Diagnostic(Location(path, line, column), "R203", "a fault")).snippet
+
+    assert shown("catalog/web.yaml", 1, 1) == "name: web"
+    assert shown("catalog/web.yaml", 1, 0) == ""
+    assert shown("catalog/web.yaml", 8, 5) == ""
+    assert shown("catalog/none.yaml", 1, 1) == ""
