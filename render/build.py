@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -125,7 +126,7 @@ def build(
     finally:
         if collects:
             gc.enable()
-    made.diagnostics = sorted(set(made.diagnostics))
+    made.diagnostics = _told_once(made.diagnostics)
     if made.failed:
         made.files = Texts()
     return made
@@ -354,7 +355,8 @@ class _Builder:
         if not context.platform.defaults.namespaces:
             namespaces = []
         shared = [self.shared[key] for key in sorted(self.shared)]
-        cluster = plan_cluster(context, self.catalog.resolve().name, self.rendered, shared, namespaces)
+        name = Path(os.path.realpath(self.catalog)).name
+        cluster = plan_cluster(context, name, self.rendered, shared, namespaces)
         for path, (label, documents) in cluster.files.items():
             self.made.files.add(path, _text(label, documents))
         if context.platform.flux.kustomizations == "all" and len(self.rendered) > MANY_SERVICES:
@@ -376,6 +378,12 @@ class _Builder:
         if settings.secret_file and context.automation:
             place = context.file.source.place(context.file.root.get("imageAutomation"))
             self.made.foreign.append((f"platform/image-automation/{settings.secret_file}", place))
+
+
+def _told_once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """Sort diagnostics; a value that is refused is not also warned of for its spelling."""
+    refused = {one.location for one in diagnostics if one.severity == "error"}
+    return sorted({one for one in diagnostics if one.code != "R008" or one.location not in refused})
 
 
 def _hooks_escape(context: Context) -> Diagnostic:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from render.diagnostics import Diagnostic, Location
+from render.files import read_bytes
 from render.flux.versions import FluxVersion, VersionError
 from render.model import schema
 from render.model.read import INVALID, Reader
@@ -76,7 +75,7 @@ def shown_path(path: Path) -> str:
 def read_file(path: Path | str, shown: str) -> tuple[Source, list[Diagnostic]]:
     """Return the source of a file; an unreadable one is a fault, and an empty source."""
     try:
-        data = _read_bytes(path)
+        data = read_bytes(path)
     except OSError as error:
         fault = Diagnostic(
             Location(shown),
@@ -87,23 +86,6 @@ def read_file(path: Path | str, shown: str) -> tuple[Source, list[Diagnostic]]:
         )
         return Source(shown, ""), [fault]
     return decode(shown, data)
-
-
-def _read_bytes(path: Path | str) -> bytes:
-    """Read a regular file; opening a pipe or a device must not wait for it."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    try:
-        found = os.fstat(handle)
-        if stat.S_ISDIR(found.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, "not a regular file")
-        parts = []
-        while part := os.read(handle, 1 << 20):
-            parts.append(part)
-        return b"".join(parts)
-    finally:
-        os.close(handle)
 
 
 def reason_of(error: OSError) -> str:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from render.files import read_bytes
 from render.flux.image import ImageError, Reference
 from render.flux.overrides import Entry, Table
 
@@ -79,7 +80,7 @@ class Committed:
 
     def _read(self, path: str) -> str:
         try:
-            text = (self.root / path).read_bytes().decode("utf-8", errors="replace")
+            text = read_bytes(self.root / path).decode("utf-8", errors="replace")
         except OSError:
             # A file that is not there has no marks; one that cannot be read is reported when the tree is compared.
             return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from render.catalog import Definition
+from render.committed import TABLE_COMMENT
 from render.diagnostics import Location
 from render.flux.api import HELM_RELEASE_SPEC, OBJECTS, Path, dotted
 from render.flux.versions import FluxVersion
@@ -31,8 +32,6 @@ RESERVED = {
     "dependsOn": "write `dependsOn` at the top of the service",
     "postRenderers": "write `postRenderers` at the top of the service",
 }
-TABLE_COMMENT = "registries.imageOverrides"
-"""The comment line that alone tells the platform's table from a release's own post-renderers."""
 
 RELEASE_NAME = 53
 """Characters that Helm takes for the name of a release."""
@@ -71,7 +70,7 @@ FIELDS = (
 @cache
 def spec_check() -> Check:
     """Return the check of a HelmRelease spec, nothing required (it is a part)."""
-    return compile_schema({**HELM_RELEASE_SPEC, "required": []})
+    return compile_schema({**HELM_RELEASE_SPEC, "required": [], "x-unlisted": sorted(RESERVED)})
 
 
 @cache
