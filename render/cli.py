@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from render import __version__
+from render.cli_images import images, override
+from render.cli_policy import policy
 
 if TYPE_CHECKING:
     from render.build import Build
@@ -188,6 +190,10 @@ def explain(code: str) -> None:
         close = [one for one in CODES if len(one) == len(wanted) and sum(map(str.__ne__, one, wanted)) == 1]
         raise click.UsageError(f"there is no code {code}" + (f"; did you mean {close[0]}?" if len(close) == 1 else ""))
     click.echo(page(wanted), nl=False)
+
+
+for command in (images, override, policy):
+    cli.add_command(command)
 
 
 class _Session:
