@@ -145,9 +145,8 @@ def _subjects(asked: Asked, catalog: Path, platform_path: Path) -> list[Subject]
     from render.policies import catalog_subjects, manifest_subjects
 
     if asked.spec is not None:
-        is_stdin = str(asked.spec) == "-"
-        text = sys.stdin.buffer.read() if is_stdin else None
-        found = manifest_subjects(Path("<stdin>") if is_stdin else asked.spec, text)
+        shown = "<stdin>" if str(asked.spec) == "-" else str(asked.spec)
+        found = manifest_subjects(shown, _read(asked.spec, "--spec"))
     else:
         found = catalog_subjects(catalog, platform_path)
     if any(fault.severity == "error" for fault in found.diagnostics):

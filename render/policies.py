@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from render.build import Build, build
-from render.catalog import read_file, shown_path
 from render.diagnostics import Diagnostic
 from render.flux.api import OBJECTS
 from render.flux.policy import DEFAULT_EXCLUSIONS, Selection, exclude, select
@@ -120,12 +119,12 @@ def catalog_subjects(catalog: Path, platform_path: Path) -> Subjects:
     return made
 
 
-def manifest_subjects(path: Path, text: bytes | None = None) -> Subjects:
-    """Return the ImagePolicy objects of a file (or of `text`, read from there), as somebody has them already.
+def manifest_subjects(shown: str, data: bytes) -> Subjects:
+    """Return the ImagePolicy objects of a file that is shown as `shown`, as somebody has them already.
 
     Items of a `List`, which is what `kubectl get -o yaml` prints, count as documents do.
     """
-    source, faults = read_file(path, shown_path(path)) if text is None else decode(str(path), text)
+    source, faults = decode(shown, data)
     made = Subjects(diagnostics=faults)
     if faults:
         return made

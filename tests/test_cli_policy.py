@@ -158,6 +158,7 @@ def test_a_broken_catalog_is_told_in_place(made: Project) -> None:
         ("--spec - --tags -", "only one of --spec and --tags can be stdin"),
         ("web/main --tags none.txt", "--tags none.txt: no such file or directory"),
         ("web/main --tags catalog", "--tags catalog: is a directory"),
+        ("--spec none.yaml --tags tags.txt", "--spec none.yaml: no such file or directory"),
         (
             "web/main --tags platform.json",
             "--tags platform.json: the JSON must be a list of strings, or an object with such a list under `tags`",
