@@ -59,6 +59,10 @@ schemas: $(RUNTIME) ## Write render/model/*.json from the models
 docs: $(DEVELOP) ## Write the generated parts of the documentation
 	$(BIN)/python -m render.docs
 
+.PHONY: bench
+bench: $(DEVELOP) ## Time render against helm (RENDER_HELM names the binary), in about two minutes
+	$(BIN)/python benchmarks/run.py --n 3 100 1000 --runs 7
+
 .PHONY: constraints
 constraints: ## Write constraints.txt with the newest versions of everything
 	$(PYTHON) .ci/constraints.py
