@@ -229,21 +229,36 @@ def signed_token(folder: Path) -> str:
     return f"{text}.{encoded(openssl(folder, 'dgst', '-sha256', '-sign', 'key.pem', stdin=text.encode()))}"
 
 
+def token_auth(folder: Path, service: str) -> dict[str, Any]:
+    """Return the registry's settings for tokens of a service on loopback, signed with the certificate's key."""
+    realm = {"realm": f"http://{service}/token", "service": "here", "issuer": "tests"}
+    return {"token": {**realm, "rootcertbundle": str(folder / "ca.pem")}}
+
+
 @needs_openssl
 def test_a_token_service_is_asked_with_the_login(tmp_path: Path, docker: Path) -> None:
     certificate(tmp_path)
-    with serving(Behaviour(login="token", token=signed_token(tmp_path))) as service:
-        auth = {
-            "token": {
-                "realm": f"http://{service.host}/token",
-                "service": "here",
-                "issuer": "tests",
-                "rootcertbundle": str(tmp_path / "ca.pem"),
-            }
-        }
-        with registry(tmp_path, auth=auth) as host:
-            made = catalog(tmp_path, host)
-            assert told(made).startswith(f"{host}: it refuses `library/web` with 401 Unauthorized (no such reader)")
-            (docker / "config.json").write_text(docker_config(host))
-            assert told(made) == CHOSEN
+    with (
+        serving(Behaviour(login="token", token=signed_token(tmp_path))) as service,
+        registry(tmp_path, auth=token_auth(tmp_path, service.host)) as host,
+    ):
+        made = catalog(tmp_path, host)
+        assert told(made).startswith(f"{host}: it refuses `library/web` with 401 Unauthorized (no such reader)")
+        (docker / "config.json").write_text(docker_config(host))
+        assert told(made) == CHOSEN
     assert service.behaviour.seen[-1][0] == "/token?service=here&scope=repository%3Alibrary%2Fweb%3Apull"
+
+
+@needs_openssl
+def test_a_registry_with_tls_cannot_have_a_login_sent_in_the_clear(tmp_path: Path, docker: Path) -> None:
+    tls = certificate(tmp_path)
+    with (
+        serving(Behaviour(login="token", token=signed_token(tmp_path))) as service,
+        registry(tmp_path, http=tls, auth=token_auth(tmp_path, service.host)) as host,
+    ):
+        (docker / "config.json").write_text(docker_config(host))
+        fault = told(catalog(tmp_path, host, insecure=False), "--ca-file", str(tmp_path / "ca.pem"))
+    assert fault == (
+        f"{host}: it leads to plain HTTP, which needs `insecure` in the platform's `registries.credentials`"
+    )
+    assert service.behaviour.seen == []
