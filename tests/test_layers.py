@@ -13,7 +13,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "render"
 
 LAYERS = (
-    ("render", "diagnostics", "redact", "codes"),
+    ("render", "diagnostics", "redact", "codes", "files"),
     ("yaml",),
     ("model",),
     ("catalog", "committed"),
