@@ -327,3 +327,56 @@ def test_any_file_is_refused_or_empty(text: str) -> None:
     except Exception:
         empty = False
     assert made.failed or empty
+
+
+WIDGET = """\
+name: web
+source: {image: {ref: "ghcr.io/o/web:1.2.3", at: "extraObjects[0].%s", shape: string}}
+update: {range: 1.x}
+extraObjects:
+- apiVersion: example.org/v1
+  kind: %s
+  metadata: {name: x%s}
+  %s: {}
+"""
+
+
+@pytest.mark.parametrize("empty", ["annotations: {}", "annotations: ~", "annotations:"])
+@pytest.mark.xfail(strict=True, reason="the bot drops them")
+def test_empty_annotations_beside_a_marker_survive_the_bot(empty: str) -> None:
+    made = check({"catalog/web.yaml": WIDGET % ("spec.image", "Widget", f", {empty}", "spec")})
+
+    assert made is not None
+    for text in made.files.values():
+        if MARK.search(text):
+            assert_survives_the_bot(text)
+
+
+@pytest.mark.parametrize("name", ["config.kubernetes.io/path", "internal.config.kubernetes.io/path"])
+@pytest.mark.xfail(strict=True, reason="not checked yet")
+def test_an_annotation_that_ends_the_whole_run_of_the_bot_is_refused(name: str) -> None:
+    assert (
+        check({"catalog/web.yaml": WIDGET % ("spec.image", "Widget", f", annotations: {{{name}: a.yaml}}", "spec")})
+        is None
+    )
+
+
+@pytest.mark.xfail(strict=True, reason="not checked yet")
+def test_a_marker_inside_a_list_is_refused() -> None:
+    text = WIDGET % ("items[0].spec.image", "List", "", "items")
+    text = text.replace("example.org/v1", "v1").replace("items: {}", "items: [{apiVersion: a/b, kind: C, spec: {}}]")
+
+    assert check({"catalog/web.yaml": text}) is None
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "", "source.yaml", "helmrelease.yaml", "kustomization.yaml", "."])
+@pytest.mark.xfail(strict=True, reason="not checked yet")
+def test_a_resource_that_kustomize_refuses_or_takes_twice_is_refused(name: str) -> None:
+    assert check({"catalog/web.yaml": document(with_field("kustomize.resources[]", name))}) is None
+
+
+@pytest.mark.xfail(strict=True, reason="merged keys are compared as they are spelled")
+def test_merged_keys_that_a_reader_takes_for_one_are_refused() -> None:
+    values = "values: {a: &a {0x1: x}, b: {<<: *a, 1: y}}\n"
+
+    assert check({"catalog/web.yaml": document({"name": "web", "source": {"chart": CHART}}) + values}) is None
