@@ -156,6 +156,12 @@ CODES: dict[str, Page] = {
         "With `defaults.substitute` every `${X}` must be declared or carry a default: Flux 2.9 fails on an undefined one, and "
         "earlier releases put an empty text in its place. Without it, `$${` (a warning) is an escape that nothing undoes.",
     ),
+    "R216": Page(
+        "What the image bot cannot rewrite",
+        _E,
+        "The bot rewrites whole files through kyaml. Annotations in which kyaml keeps its own notes make its run fail, and "
+        "the items of a `List` end up in files of their own; a file with either is never updated as it should.",
+    ),
     "R301": Page(
         "A fault in a template",
         _E,

@@ -7,6 +7,7 @@ the others, so that what else is wrong with it or with them is told in the same 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from render.plan.policy import Policy
 
 __all__ = ["SHAPE_PARTS", "WHOLE", "ImagePlan", "Images", "Renderers", "Site"]
+
+
+_IMAGE_KEY = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+LABEL_MEANING = "lower-case letters, digits and inner `-`"
 
 
 @dataclass(slots=True)
@@ -169,6 +174,15 @@ class Images:
             assert type(images) is Mapping
             node = images.get(name)
             assert node is not None
+            if not _IMAGE_KEY.fullmatch(name):
+                self.report.error(
+                    "R104",
+                    images.key(name),
+                    f"the image `{name}` must be named in {LABEL_MEANING}, at most 63 of them",
+                    cause="its policy is named after the service and it",
+                    hint="rename it, such as `exporter`",
+                )
+                continue
             update = None if isinstance(image, str) else image.update
             update_node = node.get("update") if type(node) is Mapping else None
             self._declare(name, f"images.{name}", node, image, update, update_node)

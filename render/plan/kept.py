@@ -26,11 +26,27 @@ _SHORT_DIGEST = len("sha256:") + 12
 
 
 @dataclass(frozen=True, slots=True)
-class _Refusal:
+class Refusal:
     """Why the catalog's value may not be taken, and what to do besides `--reset-tags`."""
 
     cause: str
     advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of a committed value that is not simply replaced by the catalog's."""
+
+    image: ImagePlan
+    committed: Reference
+    """The committed version under the name that the catalog has."""
+    refusal: Refusal | None = None
+    """Why neither of the two can be taken; None: the committed one stays."""
+    wanted: Reference | None = None
+    """What the catalog would have to say; None where the value must not be written there.
+
+    That is a version older than the catalog's, one of another image, and one that an override decides.
+    """
 
 
 def keep_all(context: Context, service: str, images: Images, report: Report) -> list[tuple[str, str, str]]:
@@ -38,29 +54,33 @@ def keep_all(context: Context, service: str, images: Images, report: Report) -> 
 
     An image whose key has changed is known by its repository; one that is declared no more is refused.
     """
-    if context.committed is None or report.failed:
-        return []
-    marks = context.committed.marks(service)
-    if not marks or service in context.reset:
-        return []
     kept: list[tuple[str, str, str]] = []
-    for image, found in _pairs(context, service, images.plans, marks):
-        declared = image.reference
-        reference = keep(context, service, image, found, report)
-        if reference is not None and image.policy is not None:
-            images.take(image, reference)
-            kept.append((image.policy.name, str(declared), str(reference)))
-    root = images.definition.root
-    for name, found in marks.items():
-        if found.tag is not None:
-            report.error(
-                "R510",
-                root.key("images") or root.key("source") or root.get("name"),
-                f"`{found.name or name}` is `{found.text}` in the tree, and no image of it is declared",
-                cause="the image bot wrote the committed one, and the chart's own version would take its place",
-                hint=f"declare the image again, or accept that with `--reset-tags {service}`",
-            )
+    if report.failed:
+        return kept
+    verdicts, lost = judge_all(context, service, images)
+    for verdict in verdicts:
+        image = verdict.image
+        if verdict.refusal is not None:
+            refuse(service, verdict, report)
+        elif image.policy is not None:
+            declared = image.reference
+            images.take(image, verdict.committed)
+            kept.append((image.policy.name, str(declared), str(verdict.committed)))
+    for found in lost:
+        refuse_lost(service, found, images, report)
     return kept
+
+
+def judge_all(context: Context, service: str, images: Images) -> tuple[list[Verdict], list[Marks]]:
+    """Return what becomes of the committed values of a service, and those of which no image is declared."""
+    marks = context.committed.marks(service) if context.committed is not None else {}
+    if not marks or service in context.reset:
+        return [], []
+    pairs = _pairs(context, service, images.plans, marks)
+    verdicts = [judge(context, service, image, found) for image, found in pairs]
+    for name, found in marks.items():
+        found.name = found.name or name
+    return [one for one in verdicts if one is not None], [found for found in marks.values() if found.tag is not None]
 
 
 def _pairs(
@@ -82,21 +102,27 @@ def _pairs(
     return pairs
 
 
-def keep(context: Context, service: str, image: ImagePlan, marks: Marks, report: Report) -> Reference | None:
-    """Return the reference with the committed values, where they stay; None where the catalog's are written."""
-    if marks.tag is None or image.pinned_by == "pin" or service in context.reset or not image.is_settled:
+def judge(context: Context, service: str, image: ImagePlan, marks: Marks) -> Verdict | None:
+    """Return what becomes of a committed value; None where the catalog's takes its place."""
+    if marks.tag is None or image.pinned_by == "pin" or not image.is_settled:
         return None
     committed = Reference(image.reference.name, marks.tag, marks.digest)
     ours = _decided(image)
     is_same = _is_same_image(context, service, image, marks)
     if is_same and image.policy is not None and context.automation and _stays(image, committed):
         kept = Reference(committed.name, committed.tag, committed.digest if image.follows else None)
-        return kept if kept != image.reference else None
+        if kept == image.reference:
+            return None
+        order = _order(image.policy.derived, marks.tag, image.reference.tag)
+        return Verdict(image, kept, wanted=None if order is not None and order < 0 else kept)
     if (is_same or ours.tag == committed.tag) and _is_at_or_after(image, committed):
         return None
-    refusal = _why(context, image, committed) if is_same else _Refusal(f"it is a version of `{marks.name}`")
-    _refuse(service, image, committed, report, refusal)
-    return None
+    if not is_same:
+        return Verdict(image, committed, Refusal(f"it is a version of `{marks.name}`"))
+    refusal = _why(context, image, committed)
+    digest = committed.digest if image.policy is None or image.follows else None
+    wanted = None if image.pinned_by else Reference(committed.name, committed.tag, digest)
+    return Verdict(image, committed, refusal, wanted)
 
 
 def _decided(image: ImagePlan) -> Reference:
@@ -180,32 +206,36 @@ def _order(derived: Derived, one: str, other: str | None) -> int | None:
     return 1 if selection.tag == one else -1
 
 
-def _why(context: Context, image: ImagePlan, committed: Reference) -> _Refusal:
+def _why(context: Context, image: ImagePlan, committed: Reference) -> Refusal:
     """Say why the committed value cannot stay and the catalog's cannot be taken."""
     assert committed.tag is not None
     version = f"{committed.tag}@{committed.digest}" if committed.digest else committed.tag
-    write = f"write `{version}` here"
+    write = f"write `{version}` here with `render sync`"
     if image.pinned_by == "postRenderers":
-        return _Refusal("the service's own post-renderer decides the version now", "set it there")
+        return Refusal("the service's own post-renderer decides the version now", "set it there")
     if image.pinned_by:
-        return _Refusal(f"`{image.pinned_by}` decides the version now", f"set `newTag: {committed.tag}` there")
+        return Refusal(f"`{image.pinned_by}` decides the version now", f"set `newTag: {committed.tag}` there")
     if image.policy is None:
-        return _Refusal("nothing keeps the image up to date any more", write)
+        return Refusal("nothing keeps the image up to date any more", write)
     if not context.automation:
-        return _Refusal("image automation is left out", write)
+        return Refusal("image automation is left out", write)
     derived = image.policy.derived
     if derived.channel == "digest":
-        return _Refusal(f"channel `digest` stays with the tag `{image.reference.tag}`", write)
+        return Refusal(f"channel `digest` stays with the tag `{image.reference.tag}`", write)
     pattern = (derived.filter_tags or {}).get("pattern") or ""
     if not Pattern(pattern).matches(committed.tag):
-        return _Refusal(f"it does not match the pattern `{pattern}` of the policy", write)
+        advice = f"let the pattern match it and {write}" if derived.channel == "custom" else write
+        return Refusal(f"it does not match the pattern `{pattern}` of the policy", advice)
     text = derived.policy_range
     if text is not None and not _admits(derived, committed.tag):
-        return _Refusal(f"the range `{text}` leaves it out", f"{write} and widen the range")
-    return _Refusal("the policy has no order for the two", write)
+        return Refusal(f"the range `{text}` leaves it out", f"widen the range and {write}")
+    return Refusal("the policy has no order for the two", write)
 
 
-def _refuse(service: str, image: ImagePlan, committed: Reference, report: Report, why: _Refusal) -> None:
+def refuse(service: str, verdict: Verdict, report: Report) -> None:
+    """Report a committed value that can neither stay nor give way."""
+    image, committed, why = verdict.image, verdict.committed, verdict.refusal
+    assert why is not None
     ours = _decided(image)
     there, here = _shown(committed), _shown(ours) or "no version"
     if committed.tag == ours.tag and there == here:
@@ -218,6 +248,18 @@ def _refuse(service: str, image: ImagePlan, committed: Reference, report: Report
         f"`{image.label}` is `{there}` in the tree, and `{here}`{by}",
         cause=f"the image bot wrote the committed one: {why.cause}",
         hint=f"{why.advice}, or {reset}" if why.advice else reset,
+    )
+
+
+def refuse_lost(service: str, found: Marks, images: Images, report: Report) -> None:
+    """Report a committed value of which no image is declared; `found` has its repository, or its policy, as name."""
+    root = images.definition.root
+    report.error(
+        "R510",
+        root.key("images") or root.key("source") or root.get("name"),
+        f"`{found.name}` is `{found.text}` in the tree, and no image of it is declared",
+        cause="the image bot wrote the committed one, and the chart's own version would take its place",
+        hint=f"declare the image again, or accept that with `--reset-tags {service}`",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,12 @@ from render.catalog import Definition
 from render.diagnostics import Location
 from render.plan.context import Report
 from render.yaml.source import Mapping, Node, Scalar, Sequence
+
+RENDERED = frozenset(
+    f"{stem}.yaml" for stem in ("source", "helmrelease", "image-automation", "workload", "extra", "kustomization")
+)
+"""Names in a service's folder that are taken."""
+_BESIDE = "files under `kustomize` lie beside the rendered ones, in the service's folder of the output tree"
 
 
 @dataclass(slots=True)
@@ -39,7 +46,10 @@ def plan_kustomize(definition: Definition, report: Report) -> KustomizePlan:
         kustomize.resources,
     )
     for name, node in _files(definition.root.get("kustomize")):
-        if "://" in name or name.startswith(("github.com/", "git@")):
+        told = _unfit(definition.service.name, name)
+        if told:
+            report.error("R502", node, f"`{name}` {told}", cause=_BESIDE, hint="name a file of your own in that folder")
+        elif "://" in name or name.startswith(("github.com/", "git@")):
             report.error(
                 "R214",
                 node,
@@ -50,6 +60,18 @@ def plan_kustomize(definition: Definition, report: Report) -> KustomizePlan:
         else:
             made.foreign.append((name, report.source.place(node)))
     return made
+
+
+def _unfit(service: str, name: str) -> str:
+    """Return what is wrong with a file name under `kustomize`; nothing for a sound one."""
+    inside = posixpath.normpath(posixpath.join("apps", service, name))
+    if not name or name.startswith("/") or inside.startswith(".."):
+        return "is not in the output tree"
+    if inside == f"apps/{service}":
+        return "is the service's own folder"
+    if posixpath.dirname(inside) == f"apps/{service}" and posixpath.basename(inside) in RENDERED:
+        return "is a file that `render` writes"
+    return ""
 
 
 def _files(node: Node | None) -> Iterator[tuple[str, Scalar]]:

@@ -15,6 +15,11 @@ from render.plan.images import Images
 from render.yaml.emit import Marked
 from render.yaml.source import Mapping, Node, Scalar, Sequence
 
+BOT_ANNOTATIONS = frozenset(
+    f"{prefix}config.kubernetes.io/{name}" for prefix in ("", "internal.") for name in ("path", "index")
+) | {"internal.config.kubernetes.io/seqindent"}
+"""Annotations in which kyaml keeps where an object comes from."""
+
 
 @dataclass(frozen=True, slots=True)
 class Identity:
@@ -108,7 +113,8 @@ class Extras:
             if not namespace and cluster_scoped is False:
                 namespace = self.header.namespace
                 node = self._put(node, ("metadata", "namespace"), namespace)
-            node = self._decorate(node)
+            node = self._decorate(_without_empty(node))
+            self._check_for_bot(index, original, kind)
             node = self._override(index, node, f"{kind} {name}")
         group = api_version.rpartition("/")[0]
         return ExtraObject(index, node, Identity(group, kind, namespace, name), api_version, original)
@@ -120,6 +126,27 @@ class Extras:
                 if paths.find(node, ("metadata", field, key)) is None:
                     node = self._put(node, ("metadata", field, key), value)
         return node
+
+    def _check_for_bot(self, index: int, original: Mapping, kind: str) -> None:
+        """Refuse what makes the image bot fail on the file, or write another one."""
+        annotations = paths.find(original, ("metadata", "annotations"))
+        for key, _ in annotations.entries if type(annotations) is Mapping else ():
+            if key.text in BOT_ANNOTATIONS:
+                self.report.error(
+                    "R216",
+                    key,
+                    f"the annotation `{key.text}` stops the image bot",
+                    cause="kyaml keeps its own notes under this name; the bot's whole run fails on it, or strips it",
+                    hint="remove it",
+                )
+        if index in self.images.marks_objects and kind.endswith("List") and original.get("items") is not None:
+            self.report.error(
+                "R216",
+                original,
+                f"an image inside a `{kind}` cannot be updated",
+                cause="the bot takes the items of a list apart, and writes each into a file of its own",
+                hint="write the items as extraObjects of their own",
+            )
 
     def _put(self, node: Mapping, path: paths.Path, value: str) -> Mapping:
         try:
@@ -159,6 +186,20 @@ class Extras:
     def in_configs(self, extra: ExtraObject) -> bool:
         """Whether the object goes to `configs/`: its kind may not exist before a chart has been installed."""
         return not is_known_group(extra.api_version)
+
+
+def _without_empty(node: Mapping) -> Mapping:
+    """Return an object without empty annotations, which the bot's rewrite drops."""
+    metadata = node.get("metadata")
+    if type(metadata) is not Mapping:
+        return node
+    found = metadata.get("annotations")
+    is_empty = (type(found) is Mapping and not found.entries) or (type(found) is Scalar and found.is_null)
+    if not is_empty:
+        return node
+    kept = Mapping([one for one in metadata.entries if one[0].text != "annotations"], metadata.line, metadata.column)
+    entries = [(key, kept if key.text == "metadata" else value) for key, value in node.entries]
+    return Mapping(entries, node.line, node.column)
 
 
 def _data(node: Any) -> Any:

@@ -26,7 +26,7 @@ from yaml.events import (
 )
 
 from render.diagnostics import Diagnostic, Location, Severity
-from render.redact import has_credential, redact_line
+from render.redact import has_credential, printable, redact_line
 from render.yaml import scalar
 
 MAX_BYTES = 1 << 20
@@ -177,7 +177,8 @@ class Source:
     ) -> Diagnostic:
         """Return a diagnostic at `node`, quoting its line."""
         place = self.place(node)
-        return Diagnostic(place, code, message, severity, cause, hint, self.snippet(place.line), related)
+        told = (printable(message), severity, printable(cause), printable(hint))
+        return Diagnostic(place, code, *told, self.snippet(place.line), related)
 
 
 class Document:
