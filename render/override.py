@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
-from render.catalog import read_file, shown_path
-from render.diagnostics import Diagnostic
+from render.catalog import reason_of, shown_path
+from render.diagnostics import Diagnostic, Location
 from render.flux.override_sites import Change, transform
 from render.flux.overrides import Entry, Outcome, OverrideFailure, Table
 from render.plan import paths
 from render.plan.context import Report
 from render.plan.platform import check_table
-from render.yaml.emit import Emitter, derives_wide
-from render.yaml.source import Mapping, Node, Scalar, Sequence, Source, parse
+from render.plan.table_notes import PlacedTable
+from render.yaml import scalar
+from render.yaml.emit import Emitter
+from render.yaml.source import Mapping, Node, Scalar, Source, decode, parse
+from render.yaml.source import Sequence as SequenceNode
 
 PLACES = (("registries", "imageOverrides"), ("images",))
 """Where a table stands in an object: a platform file, or a kustomization."""
@@ -25,65 +29,101 @@ PLACES = (("registries", "imageOverrides"), ("images",))
 class TableFile:
     """A table as it was read, and what is wrong with it."""
 
+    source: Source
+    node: Node | None = None
+    """The list of the entries."""
     entries: list[Entry] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
-    source: Source | None = None
-    node: Sequence | None = None
 
     @property
     def failed(self) -> bool:
         """Whether the table cannot be used."""
         return any(one.severity == "error" for one in self.diagnostics)
 
+    @property
+    def placed(self) -> PlacedTable:
+        """The table with its place."""
+        return PlacedTable(self.entries, self.source, self.node)
 
-def read_table(path: Path, *, lint: bool = True) -> TableFile:
+
+def read_table(path: Path, *, lint: bool = True, may_be_absent: bool = False) -> TableFile:
     """Read a table from YAML or JSON: a bare list, or an object with `images` or `registries.imageOverrides`.
 
     Without `lint` also tables that `render` refuses are taken, as kustomize would run them; values that are no
-    strings are then taken by their source text.
+    strings are then taken by their source text. `may_be_absent`: an object without a table, as a platform file may
+    be, is an empty table.
     """
-    source, faults = read_file(path, shown_path(path))
-    made = TableFile(diagnostics=faults, source=source)
-    if faults:
-        return made
-    documents, made.diagnostics = parse(source)
+    source, faults = _decoded(path)
+    made = TableFile(source, diagnostics=faults)
+    documents, made.diagnostics = ([], faults) if faults else parse(source)
     if made.diagnostics:
         return made
     root = documents[0].root if len(documents) == 1 else None
-    node, name = _find(root)
-    if node is None:
+    made.node, name = _find(root)
+    if made.node is None:
+        if may_be_absent and type(root) is Mapping:
+            return made
         hint = "write a list of entries, or an object with `images` or `registries.imageOverrides`"
         made.diagnostics = [source.fault("R601", root, "there is no override table in the file", hint=hint)]
         return made
-    made.node = node
+    items = made.node.items if type(made.node) is SequenceNode else []
+    report = Report(source)
     if lint:
-        report = Report(source)
-        check_table(report, node, name)
-        made.diagnostics = report.items
-    made.entries = [_entry(item) for item in node.items if type(item) is Mapping]
+        check_table(report, made.node, name)
+    for index, item in enumerate(items if not lint else ()):
+        if type(item) is not Mapping:
+            report.error("R601", item, f"`{name}[{index}]`: an entry must be a map", hint="write `name: …`")
+    made.diagnostics = report.items
+    made.entries = [_entry(item) for item in items if type(item) is Mapping]
     return made
 
 
-def _find(root: Node | None) -> tuple[Sequence | None, str]:
-    if type(root) is Sequence:
+def _find(root: Node | None) -> tuple[Node | None, str]:
+    """Return the list of the entries and its name; no node where there is none."""
+    if type(root) is SequenceNode:
         return root, "entries"
     for place in PLACES:
         found = paths.find(root, place)
-        if type(found) is Sequence:
+        if type(found) is SequenceNode or (type(found) is Scalar and found.is_null):
             return found, ".".join(place)
-        if type(found) is Scalar and found.is_null:
-            return Sequence([]), ".".join(place)
     return None, ""
 
 
 def _entry(item: Mapping) -> Entry:
-    return Entry.of(
-        {key.text: value.text for key, value in item.entries if type(value) is Scalar and not value.is_null}
-    )
+    texts = {key.text: value.text for key, value in item.entries if type(value) is Scalar and not value.is_null}
+    return Entry.of(texts)
 
 
-@dataclass(frozen=True, slots=True)
-class Prediction:
+def _read(path: Path) -> tuple[bytes, list[Diagnostic]]:
+    """Return the bytes of a file, or of what a shell gives as one."""
+    try:
+        return path.read_bytes(), []
+    except OSError as error:
+        fault = f"cannot read the file: {reason_of(error)}"
+        return b"", [Diagnostic(Location(shown_path(path)), "R001", fault, hint="name a file that can be read")]
+
+
+def _decoded(path: Path) -> tuple[Source, list[Diagnostic]]:
+    """Return the source of a file with a table."""
+    data, faults = _read(path)
+    if faults:
+        return Source(shown_path(path), ""), faults
+    source, faults = decode(shown_path(path), data)
+    if "\t" in source.text and _is_json(source.text):
+        # JSON may be indented by tabs, YAML may not; no string of JSON holds one.
+        source = Source(source.path, source.text.replace("\t", " "))
+    return source, faults
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+class Prediction(NamedTuple):
     """One image and what becomes of it."""
 
     declared: str
@@ -117,6 +157,21 @@ def as_json(predictions: Iterable[Prediction]) -> list[dict[str, Any]]:
     ]
 
 
+def as_text(predictions: Iterable[Prediction], entries: Sequence[Entry]) -> str:
+    """Return predictions as lines: the image and what it becomes, then each entry that hits it."""
+    lines = []
+    for one in predictions:
+        if one.outcome is None:
+            lines.append(f"{one.declared}: {one.failure}")
+            continue
+        lines.append(f"{one.declared} -> {one.outcome.text}")
+        lines += (
+            f"  entry {step.entry} `{entries[step.entry].name}`: {step.before} -> {step.after}"
+            for step in one.outcome.trace
+        )
+    return "".join(f"{line}\n" for line in lines)
+
+
 class _Leaves:
     """Scalars of source nodes, for the predictor."""
 
@@ -124,44 +179,95 @@ class _Leaves:
         return isinstance(value, Scalar) and value.is_null
 
     def text(self, value: object) -> str:
-        assert isinstance(value, Scalar)
-        return value.text
+        return value.text if isinstance(value, Scalar) else str(value)
 
     def rewrite(self, value: object, text: str) -> object:
-        assert isinstance(value, Scalar)
-        return Scalar(text, value.style, value.line, value.column)
+        return Scalar(text, value.style if isinstance(value, Scalar) else '"')
 
 
-def rewrite_manifests(source: Source, entries: Iterable[Entry]) -> tuple[str, list[Change], list[Diagnostic]]:
-    """Return a stream of manifests with a table applied, what it changed, and what is wrong."""
-    documents, faults = parse(source)
+class Rewritten(NamedTuple):
+    """Manifests with a table applied."""
+
+    text: str
+    changes: list[Change]
+
+
+def read_manifests(path: Path, stdin: BinaryIO) -> tuple[Source, list[Diagnostic]]:
+    """Return the source of a stream of manifests of any size; `-` is standard input."""
+    is_stdin = str(path) == "-"
+    shown = "<stdin>" if is_stdin else shown_path(path)
+    data, faults = (stdin.read(), []) if is_stdin else _read(path)
     if faults:
-        return "", [], faults
+        return Source(shown, ""), faults
+    try:
+        return Source(shown, data.decode("utf-8").removeprefix("\ufeff")), []
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        message = f"byte 0x{data[error.start]:02x} is not UTF-8"
+        return Source(shown, ""), [Diagnostic(Location(shown, line), "R001", message, hint="save it as UTF-8")]
+
+
+def rewrite_manifests(source: Source, entries: Iterable[Entry]) -> tuple[Rewritten | None, list[Diagnostic]]:
+    """Return a stream of manifests with a table applied as kustomize applies it; None and the faults otherwise.
+
+    What is printed equals kustomize's output as objects, in the order given.
+    """
+    documents, faults = parse(source)
+    # Long keys are a matter of the image bot's rewrite, which never sees these manifests.
+    faults = [fault for fault in faults if not fault.message.startswith("a key must be one line")]
+    if faults:
+        return None, faults
     roots = [document.root for document in documents]
     try:
         made = transform([_data(root) for root in roots], Table(entries), _Leaves())
     except OverrideFailure as failure:
-        index = failure.document or 0
-        where = paths.find(roots[index], failure.path) or roots[index]
-        fault = source.fault(
-            "R605",
-            where,
-            f"kustomize fails on this object: {failure.reason}",
-            cause="any entry of a table makes it fail, and with it the whole release",
-            hint="leave the object out of the release, or give the release no image overrides",
-        )
-        return "", [], [fault]
-    return "---\n".join(_text(document) for document in made.documents), made.changes, []
+        return None, [_refused(source, roots[failure.document or 0], failure)]
+    texts = (Emitter().fields("", _settled(document)) for document in made.documents)
+    return Rewritten("---\n".join(texts), made.changes), []
+
+
+def _refused(source: Source, root: Node, failure: OverrideFailure) -> Diagnostic:
+    where = paths.find(root, failure.path) or root
+    if failure.entry is not None:
+        return source.fault("R601", where, failure.reason, cause="it does when it looks at the first image")
+    return source.fault(
+        "R605",
+        where,
+        f"kustomize fails on this object: {failure.reason}",
+        cause="any entry of a table makes it fail, and with it the whole release",
+        hint="leave the object out of the release, or give the release no image overrides",
+    )
 
 
 def _data(node: Node) -> Any:
     if type(node) is Mapping:
         return {key.text: _data(value) for key, value in node.entries}
-    if type(node) is Sequence:
+    if type(node) is SequenceNode:
         return [_data(item) for item in node.items]
     return node
 
 
-def _text(document: Any) -> str:
-    text = Emitter().fields("", document)
-    return Emitter(wide=True).fields("", document) if derives_wide(text) else text
+def _settled(node: Any, path: tuple[str, ...] = ()) -> Any:
+    """Return an object as kustomize leaves it: every reader takes each value for what kustomize took it for.
+
+    Annotation values become strings, dates too, and annotations without any are left out.
+    """
+    if isinstance(node, list):
+        return [_settled(item, (*path, "")) for item in node]
+    if isinstance(node, dict):
+        made = {key: _settled(value, (*path, key)) for key, value in node.items()}
+        if path == ("metadata",) and _is_empty(made.get("annotations")):
+            made.pop("annotations", None)
+        return made
+    if not isinstance(node, Scalar) or node.is_string:
+        return node
+    if path[:2] == ("metadata", "annotations") and len(path) == 3:
+        return Scalar(node.text, '"')
+    read = scalar.kyaml(node.text)
+    if read.kind in ("string", "timestamp"):
+        return Scalar(str(read.value), '"')
+    return Scalar(json.dumps(read.value), "") if scalar.readers_differ(node.text) else node
+
+
+def _is_empty(annotations: object) -> bool:
+    return not annotations or (isinstance(annotations, Scalar) and annotations.is_null)
