@@ -17,6 +17,7 @@ import click
 from render import __version__
 from render.cli_images import images, override
 from render.cli_policy import policy
+from render.cli_sync import sync
 
 if TYPE_CHECKING:
     from render.build import Build
@@ -192,7 +193,7 @@ def explain(code: str) -> None:
     click.echo(page(wanted), nl=False)
 
 
-for command in (images, override, policy):
+for command in (images, override, policy, sync):
     cli.add_command(command)
 
 
@@ -222,9 +223,11 @@ class _Session:
         return made
 
     def _find_root(self, file: PlatformFile) -> Path:
+        from render.files import repository
+
         if self.inputs.out is not None:
             return self.inputs.out
-        return _repository(self.inputs.platform_path) / file.platform.root
+        return repository(self.inputs.platform_path) / file.platform.root
 
     def compare(
         self, made: Build, *, force: frozenset[str] = frozenset(), only: frozenset[str] | None = None
@@ -298,16 +301,6 @@ def _summary(made: Build, changes: Changes | None) -> dict[str, object]:
         services, held = changes.services, changes.kept
     kept = [{"policy": policy, "catalog": declared, "kept": kept} for policy, declared, kept in held]
     return {"services": services, "files": files, "kept": kept}
-
-
-def _repository(platform_path: Path) -> Path:
-    """Return the top of the repository that holds the platform file; its folder outside a repository."""
-    folder = Path(os.path.realpath(platform_path)).parent
-    top = next((one for one in (folder, *folder.parents) if os.path.exists(one / ".git")), folder)  # noqa: PTH110 - it never raises
-    try:
-        return Path(os.path.relpath(top))
-    except ValueError:
-        return top
 
 
 def run(arguments: Sequence[str]) -> int:

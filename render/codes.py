@@ -237,14 +237,20 @@ CODES: dict[str, Page] = {
     "R510": Page(
         "The bot's value against the catalog's",
         _E,
-        "A committed value at a setter marker would be lowered, or replaced by one that is not provably newer. Write the "
-        "committed value into the catalog, or say `--reset-tags SERVICE`.",
+        "A committed value at a setter marker would be lowered, or replaced by one that is not provably newer. "
+        "`render sync` writes the committed value into the catalog; `--reset-tags SERVICE` takes the catalog's.",
     ),
     "R511": Page(
         "An upgrade that is a reinstall",
         _E,
         "A changed release name, namespace or chart name makes Flux uninstall and install again, and a Deployment that "
         "becomes a StatefulSet gets new volumes: data may be lost. Say `--allow-reinstall SERVICE` if that is wanted.",
+    ),
+    "R512": Page(
+        "A version that cannot be written into the catalog",
+        _E,
+        "`render sync` changes only the scalars that hold a version: not one that an anchor repeats elsewhere, and none "
+        "after which the catalog would not build. Nothing is written then; `--only` leaves the service out.",
     ),
     "R601": Page(
         "The override table",

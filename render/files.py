@@ -1,4 +1,4 @@
-"""A path in, the bytes of the regular file there out."""
+"""A path in, the bytes of the regular file there, or the repository around it, out."""
 
 from __future__ import annotations
 
@@ -23,3 +23,13 @@ def read_bytes(path: Path | str) -> bytes:
         return b"".join(parts)
     finally:
         os.close(handle)
+
+
+def repository(platform_path: Path) -> Path:
+    """Return the top of the repository that holds the platform file; its folder outside a repository."""
+    folder = Path(os.path.realpath(platform_path)).parent
+    top = next((one for one in (folder, *folder.parents) if os.path.exists(one / ".git")), folder)  # noqa: PTH110 - it never raises
+    try:
+        return Path(os.path.relpath(top))
+    except ValueError:
+        return top

@@ -102,7 +102,7 @@ def write(build: Build, changes: Changes, root: Path) -> list[Diagnostic]:
             if folder not in made:
                 os.makedirs(last, exist_ok=True)
                 made.add(folder)
-            _replace(last, name, build.files.data(path))
+            replace(last, name, build.files.data(path))
         for path in changes.stale:
             current = path
             with contextlib.suppress(FileNotFoundError):
@@ -123,12 +123,17 @@ def write(build: Build, changes: Changes, root: Path) -> list[Diagnostic]:
     return []
 
 
-def _replace(folder: str, name: str, data: bytes) -> None:
-    """Write a file by a temporary one beside it. What a killed run left under that name is in nobody's use."""
+def replace(folder: str, name: str, data: bytes, mode: int | None = None) -> None:
+    """Write a file by a temporary one beside it. What a killed run left under that name is in nobody's use.
+
+    `mode` is its permissions; without them it has those of a new file. Raises OSError, and leaves the file as it was.
+    """
     temporary = f"{folder}/.{name}{_SUFFIX}"
     try:
         handle = _create(temporary)
         try:
+            if mode is not None:
+                os.fchmod(handle, mode)
             view = memoryview(data)
             while view:
                 view = view[os.write(handle, view) :]

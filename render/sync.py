@@ -1,0 +1,311 @@
+"""A catalog and the tree that the image bot has moved on in, the catalog's files with the bot's versions in them out.
+
+Only the scalars that hold a version change: their places are known from reading, and the text around them is never
+written anew. What would not build afterwards is refused, and then nothing is written.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from render.build import Build, build
+from render.catalog import Definition, read_catalog, reason_of
+from render.committed import Committed
+from render.diagnostics import Diagnostic, Location
+from render.files import read_bytes, repository
+from render.flux.overrides import Table
+from render.model import schema
+from render.model.read import INVALID, Reader
+from render.plan.context import Context, Report
+from render.plan.images import Images
+from render.plan.kept import judge_all, keep_all, refuse, refuse_lost
+from render.plan.policy import Policies
+from render.plan.sources import Charts
+from render.sync_edits import Change, Edit, add_change, shown, version
+from render.writer import replace
+from render.yaml.source import Mapping, Source, parse
+from render.yaml.splice import SpliceError, Splicer
+
+if TYPE_CHECKING:
+    from render.catalog import PlatformFile
+    from render.model.service import Service
+
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(slots=True)
+class Reach:
+    """What another cluster of the same catalog gets from a change."""
+
+    change: Change
+    cluster: str
+    platform: str
+    """Path of its platform file."""
+    before: str
+    """The image that it pulls now."""
+    after: str
+    refused: str = ""
+    """Why that cluster would not build any more; empty when it would."""
+
+
+@dataclass(slots=True)
+class FileChange:
+    """One file of the catalog, before and after."""
+
+    path: str
+    before: str
+    after: str
+
+
+@dataclass(slots=True)
+class Sync:
+    """What is to be written, and what stands in the way."""
+
+    build: Build
+    changes: list[Change] = field(default_factory=list)
+    files: list[FileChange] = field(default_factory=list)
+    reached: list[Reach] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    sources: int = 0
+    """Files read."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether nothing may be written."""
+        return any(fault.severity == "error" for fault in self.diagnostics)
+
+
+@dataclass(slots=True)
+class _Cluster:
+    """One platform file with its rendering."""
+
+    made: Build
+    context: Context
+    path: Path
+
+
+def plan_sync(
+    catalog: Path,
+    platform_path: Path,
+    *,
+    out: Path | None = None,
+    automation: bool = True,
+    only: frozenset[str] = frozenset(),
+    also: tuple[Path, ...] = (),
+) -> Sync:
+    """Return what `sync` would write; reads, and writes nothing.
+
+    `out` is the tree in place of the platform's `root`; `only` leaves out all other services; `also` are platform
+    files of other clusters of the same catalog. A service is refused (R510) where the committed value belongs to
+    another image or is decided by an override, and (R512) where its place cannot be written or the result not built.
+    """
+    cluster = _cluster(catalog, platform_path, out, automation=automation)
+    others = [_cluster(catalog, path, None, automation=True) for path in also]
+    made = Sync(cluster.made, sources=cluster.made.sources + len(others))
+    for one in (cluster, *others):
+        made.diagnostics += (fault for fault in one.made.diagnostics if fault.code != "R510")
+    made.diagnostics = sorted(set(made.diagnostics))
+    if made.failed:
+        return made
+    for file in read_catalog(catalog):
+        edits = []
+        for index, definition in enumerate(file.definitions):
+            name = definition.service.name
+            if definition.service.enabled and (not only or name in only):
+                edit = _edit(made, cluster.context, index, definition)
+                edits += [edit] if edit.changes else []
+        if edits and file.path is not None:
+            _change(made, cluster, others, file.path, edits)
+    made.diagnostics = sorted(set(made.diagnostics))
+    made.changes.sort(key=lambda change: change.service)
+    made.reached.sort(key=lambda one: (one.change.service, one.cluster, one.platform))
+    return made
+
+
+def write_sync(made: Sync) -> list[Diagnostic]:
+    """Write the changed files, each at once; return why not all could be written."""
+    for file in made.files:
+        # A link inside the catalog stays a link.
+        path = Path(os.path.realpath(file.path))
+        try:
+            data = read_bytes(path)
+            if data.removeprefix(_BOM) != file.before.encode():
+                return [_unwritten(file.path, "it has changed since it was read")]
+            mark = _BOM if data.startswith(_BOM) else b""
+            replace(os.fspath(path.parent), path.name, mark + file.after.encode(), stat.S_IMODE(path.stat().st_mode))
+        except OSError as error:
+            return [_unwritten(file.path, reason_of(error))]
+    return []
+
+
+def _unwritten(path: str, reason: str) -> Diagnostic:
+    return Diagnostic(
+        Location(path),
+        "R512",
+        f"cannot write the file: {reason}",
+        cause="the files before it are written, those after it are not; none is half-written",
+        hint="make room or set the permissions, then run `render sync` again",
+    )
+
+
+def _cluster(catalog: Path, path: Path, out: Path | None, *, automation: bool) -> _Cluster:
+    def root(file: PlatformFile) -> Path:
+        return out if out is not None else repository(path) / file.platform.root
+
+    made = build(catalog, path, automation=automation, root=root)
+    platform = made.platform
+    committed = Committed(made.root) if made.root is not None else None
+    entries = (platform.platform.registries.image_overrides or []) if platform is not None else []
+    # Without a platform file the build has failed, and nobody asks the context.
+    context = Context(cast("Any", platform), entries, Table(made.table), automation, committed)
+    return _Cluster(made, context, path)
+
+
+def _declared(context: Context, definition: Definition, report: Report) -> Images:
+    """Return the images of a service as a build has them before the bot's values are looked at."""
+    images = Images(context, definition, Charts(context, definition, report).entry(), report)
+    images.declare()
+    policies = Policies(context, definition.service.name, report)
+    for plan in images.plans:
+        plan.policy = policies.plan(plan)
+    return images
+
+
+def _edit(made: Sync, context: Context, index: int, definition: Definition) -> Edit:
+    """Return what is to change in one service; what cannot be synced is reported."""
+    service = definition.service.name
+    edit = Edit(index, definition)
+    report = Report(definition.source)
+    images = _declared(context, definition, report)
+    verdicts, lost = judge_all(context, service, images)
+    for verdict in verdicts:
+        if verdict.wanted is not None:
+            fault = add_change(edit, verdict.image, verdict.wanted)
+            report.items += [fault] if fault is not None else []
+        elif verdict.refusal is not None:
+            refuse(service, verdict, report)
+    for found in lost:
+        refuse_lost(service, found, images, report)
+    faults = [fault for fault in report.items if fault.severity == "error"]
+    edit.known = {(fault.code, fault.message) for fault in faults}
+    made.diagnostics += faults
+    return edit
+
+
+def _change(made: Sync, cluster: _Cluster, others: list[_Cluster], path: str, edits: list[Edit]) -> None:
+    """Change one file, and prove that it then says what it is to say; otherwise report why not."""
+    source = edits[0].definition.source
+    splicer = Splicer(source.text)
+    changes = [change for edit in edits for change in edit.changes]
+    faults = [fault for change in changes if (fault := _in_place(source, splicer, change)) is not None]
+    if not faults:
+        text = splicer.splice({place: value for change in changes for place, value in change.values.items()})
+        definitions = _read(path, text, edits[0].definition.label)
+        for edit in edits:
+            faults += _prove(cluster.context, edit, definitions[edit.index] if definitions else None)
+    made.diagnostics += faults
+    if faults:
+        return
+    made.files.append(FileChange(path, source.text, text))
+    made.changes += changes
+    for edit in edits:
+        for other in others:
+            made.reached += _reach(other, edit, definitions[edit.index])
+
+
+def _in_place(source: Source, splicer: Splicer, change: Change) -> Diagnostic | None:
+    """Return why the scalars of an image cannot be changed where they stand."""
+    for where in change.values:
+        anchor = splicer.anchor_of(where)
+        if anchor is not None:
+            return source.fault(
+                "R512",
+                change.node,
+                f"`{change.label}` stands behind the anchor `&{anchor.name}`, which is used elsewhere",
+                cause=f"`{shown(change.new)}` would take effect wherever `*{anchor.name}` stands",
+                hint=f"write `{version(change.new)}` there yourself, or write the value out in both places",
+                related=((Location(source.path, *anchor.used), "used here"),),
+            )
+    try:
+        splicer.splice(change.values)
+    except SpliceError as error:
+        return _cannot(source, change, str(error))
+    return None
+
+
+def _cannot(
+    source: Source, change: Change, cause: str, hint: str = "", related: tuple[tuple[Location, str], ...] = ()
+) -> Diagnostic:
+    return source.fault(
+        "R512",
+        change.node,
+        f"`{change.label}` cannot take `{shown(change.new)}` over from the tree",
+        cause=cause,
+        hint=hint or f"write `{version(change.new)}` there by hand",
+        related=related,
+    )
+
+
+def _read(path: str, text: str, label: str) -> list[Definition]:
+    """Return the definitions of a changed file; none when it does not say anything sensible any more."""
+    source = Source(path, text)
+    documents, faults = parse(source)
+    check = schema.check("service")
+    definitions = []
+    for document in documents:
+        value = Reader(source, faults).read(check, document.root, "")
+        if value is INVALID or type(document.root) is not Mapping:
+            return []
+        definitions.append(Definition(cast("Service", value), document.root, source, label))
+    return definitions
+
+
+def _prove(context: Context, edit: Edit, after: Definition | None) -> Iterator[Diagnostic]:
+    """Yield what a build would say of the changed service, and that it does not say what was written."""
+    source = edit.definition.source
+    if after is None:
+        yield _cannot(source, edit.changes[0], "the file would not be valid any more")
+        return
+    report = Report(after.source)
+    images = _declared(context, after, report)
+    keep_all(context, after.service.name, images, report)
+    errors = [one for one in report.items if one.severity == "error" and (one.code, one.message) not in edit.known]
+    said = {image.label: image.declared or image.reference for image in images.plans}
+    for change in edit.changes:
+        mine = [one for one in errors if f"`{change.label}`" in one.message] or errors
+        if mine:
+            place = mine[0].location
+            related = ((place, "that would be at fault"),) if place.line != change.node.line else ()
+            cause = "a build would refuse it: " + mine[0].message.removeprefix(f"`{change.label}`: ")
+            yield _cannot(source, change, cause, mine[0].hint, related)
+        elif said.get(change.label) != change.new:
+            yield _cannot(source, change, "it would not be read as that version")
+
+
+def _reach(other: _Cluster, edit: Edit, after: Definition) -> Iterator[Reach]:
+    """Yield what another cluster would pull in place of what it pulls now."""
+    old, faults = _effective(other.context, edit.definition)
+    new, errors = _effective(other.context, after)
+    assert other.made.platform is not None
+    for change in edit.changes:
+        before, now = old.get(change.label, ""), new.get(change.label, "")
+        refused = ""
+        if not faults:
+            refused = next((one.message for one in errors if f"`{change.label}`" in one.message), "")
+        if before != now or refused:
+            name = other.made.platform.platform.cluster
+            yield Reach(change, name, other.made.platform.source.path, before, now, refused)
+
+
+def _effective(context: Context, definition: Definition) -> tuple[dict[str, str], list[Diagnostic]]:
+    """Return what a cluster pulls for each image of a service, and what a build says against it."""
+    report = Report(definition.source)
+    images = _declared(context, definition, report)
+    keep_all(context, definition.service.name, images, report)
+    faults = [fault for fault in report.items if fault.severity == "error"]
+    return {image.label: image.effective for image in images.plans}, faults
