@@ -262,6 +262,10 @@ def _hide_secrets(source: Source, root: Node) -> None:
     for item in objects.items if type(objects) is Sequence else ():
         if type(item) is Mapping and (item.text("kind") == "Secret" or item.get("sops") is not None):
             source.hide(item)
+    generator = root.get("kustomize") if type(root) is Mapping else None
+    literals = generator.get("secretGenerator") if type(generator) is Mapping else None
+    if literals is not None:
+        source.hide(literals)
 
 
 def _lint_scalars(source: Source, root: Node) -> list[Diagnostic]:

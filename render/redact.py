@@ -8,13 +8,24 @@ from collections.abc import Iterator
 BLANK = "…"
 """Stands for what is not shown."""
 
-_WORDS = r"(?:passw(?:or)?d|passphrase|token|secret[_-]?key|api[_-]?key|private[_-]?key|credentials?)"
+_WORDS = (
+    r"(?:passw(?:or)?d|passphrase|[_-](?:pass|pwd)|(?<![\w.-])pass|(?-i:[a-z]Pass)|token|credentials?"
+    r"|(?:access|api|encryption|private|secret|signing)[_-]?key(?:[_-]?base)?"
+    r"|(?:app|auth|client|consumer|cookie|hmac|jwt|oauth2?|session|shared|signing|webhook)[_-]?secret"
+    r"|(?-i:[A-Z0-9]_SECRET))"
+)
 _KEY = rf"(?<![\w.-])[\"']?[\w.-]*{_WORDS}[\"']?\s*:"
 _BLOCK = r"[|>][-+0-9]*\s*(?:#.*)?$"
 _CREDENTIAL = re.compile(rf"(?i)({_KEY}\s*+)(?![{{\[*#]|{_BLOCK}|$|[\"']{{0,2}}\s*$|&\S*\s*$).+")
 _CREDENTIAL_ABOVE = re.compile(rf"(?i){_KEY}\s*+(?:[&!]\S*\s*)*(?P<block>{_BLOCK})?(?:#.*)?$")
 _NAMED = re.compile(rf"(?i)[\"']?name[\"']?\s*:\s*[\"']?[\w.-]*(?:{_WORDS}|secret)[\"']?\s*$")
 _NAMED_VALUE = re.compile(r"((?:^|\s)[\"']?value[\"']?\s*:).*")
+_NAMED_FLOW = re.compile(
+    rf"(?i)(\bname[\"']?\s*:\s*[\"']?[\w.-]*(?:{_WORDS}|secret)[\"']?\s*,\s*[\"']?value[\"']?\s*:\s*).+"
+)
+_USER_INFO = re.compile(r"(\w://[^\s/:@\"']*:)[^\s/@\"']+@.*")
+_GENERATOR = re.compile(r"""( *["']?secretGenerator["']?\s*:)\s*([^\s#].*)?(?:#.*)?""")
+_LITERAL = re.compile(r"([^=]*[^\s=]=).+")
 _SOPS = re.compile(r"ENC\[[^\]]*\]?")
 _SECRET_KIND = re.compile(r"""(?:^|[\s{,])["']?kind["']?\s*:\s*["']?Secret["']?\s*(?:$|[\n#,}])""")
 _DATA = re.compile(r"""(?P<lead>\s*(?:- +)*)["']?(?:data|stringData)["']?\s*:(?P<rest>.*)""")
@@ -34,12 +45,14 @@ def printable(text: str) -> str:
 
 def redact_line(line: str) -> str:
     """Blank what looks like a credential, or is a SOPS value, in one line."""
-    return _SOPS.sub(BLANK, _CREDENTIAL.sub(rf"\1{BLANK}", line))
+    for pattern in (_CREDENTIAL, _NAMED_FLOW, _USER_INFO):
+        line = pattern.sub(rf"\1{BLANK}", line)
+    return _SOPS.sub(BLANK, line)
 
 
 def has_credential(line: str) -> bool:
     """Whether a line gives a credential a value."""
-    return _CREDENTIAL.search(line) is not None
+    return any(pattern.search(line) for pattern in (_CREDENTIAL, _NAMED_FLOW, _USER_INFO))
 
 
 def redact(text: str) -> str:
@@ -57,7 +70,7 @@ def redact(text: str) -> str:
         lines: Iterator[str] = iter(document)
         if _SECRET_KIND.search("\n".join(document)):
             lines = _without_data(lines)
-        made += _without_credentials(lines)
+        made += _without_credentials(_without_literals(lines))
     return "\n".join(made)
 
 
@@ -89,6 +102,19 @@ def _without_data(lines: Iterator[str]) -> Iterator[str]:
         else:
             yield line
             inside, child = len(start["lead"]), 0
+
+
+def _without_literals(lines: Iterator[str]) -> Iterator[str]:
+    """Blank the literals of a kustomization's `secretGenerator`."""
+    inside: int | None = None
+    for line in lines:
+        indent = _indent(line)
+        if inside is not None and (indent > inside or line.startswith("- ", indent)):
+            yield _LITERAL.sub(rf"\1{BLANK}", line)
+            continue
+        start = _GENERATOR.fullmatch(line)
+        inside = indent if start else None
+        yield f"{start[1]} {BLANK}" if start and start[2] else line
 
 
 def _without_credentials(lines: Iterator[str]) -> Iterator[str]:

@@ -443,6 +443,25 @@ def test_check_hides_secrets_in_the_diff(tmp_path: Path) -> None:
     assert "hunter2" not in ran.out + ran.err
 
 
+def test_secret_literals_of_a_generator_are_in_no_report(tmp_path: Path) -> None:
+    keys = """\
+        name: keys
+        kustomize:
+          secretGenerator:
+            - name: keys
+              literals:
+                - colour=hunter2
+        """
+    files = {"catalog/keys.yaml": keys, "catalog/broken.yaml": keys.replace("- colour=hunter2", "- [colour=hunter2]")}
+
+    ran = project(tmp_path, {"catalog/keys.yaml": keys}).run("check")
+    broken = project(tmp_path / "broken", files).run("build")
+
+    assert "secretGenerator" in ran.out
+    assert broken.code == 1
+    assert "hunter2" not in ran.out + ran.err + broken.out + broken.err
+
+
 # --force
 
 

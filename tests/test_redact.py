@@ -20,6 +20,14 @@ from render.redact import has_credential, printable, redact, redact_line
         ("token: &t hunter2", "token: …"),
         ('password: "hunter2', "password: …"),
         ("{user: a, secret-key: hunter2}", "{user: a, secret-key: …"),
+        ("clientSecret: hunter2", "clientSecret: …"),
+        ("SESSION_SECRET: hunter2", "SESSION_SECRET: …"),
+        ("SECRET_KEY_BASE: hunter2", "SECRET_KEY_BASE: …"),
+        ("smtp_pass: hunter2", "smtp_pass: …"),
+        ("smtpPass: hunter2", "smtpPass: …"),
+        ("pass: hunter2", "pass: …"),
+        ("- {name: DB_TOKEN, value: hunter2}", "- {name: DB_TOKEN, value: …"),
+        ("url: postgres://app:hunter2@db/app", "url: postgres://app:…"),
         ("x: ENC[AES256_GCM,data:aHVudGVyMg==]", "x: …"),
     ],
 )
@@ -42,6 +50,13 @@ def test_credentials_of_a_line_are_blanked(line: str, shown: str) -> None:
         "credentials: []",
         "secretKeyRef: {name: db}",
         "existingSecret: db",
+        "existing_secret: db",
+        "secretName: db",
+        "signingKey: {secretRef: {name: gpg}}",
+        "bypass: true",
+        "{name: A, value: b}",
+        "image: registry:5000/a@sha256:b",
+        "url: https://example.org:8443/@a",
         "tokens: 3",
     ],
 )
@@ -114,6 +129,23 @@ SECRETS = [
       hunter2"
     secretKey: >-
       hunter2
+    last: ok
+    """,
+    """\
+    secretGenerator:
+    - name: ok
+      literals:
+      - a=hunter2
+      - "b=hunter2"
+    - name: ok
+      literals: [a=hunter2,
+        b=hunter2]
+    configMapGenerator:
+    - literals:
+      - a=ok
+    """,
+    """\
+    secretGenerator: [{name: a, literals: [b=hunter2]}]
     last: ok
     """,
 ]
