@@ -182,6 +182,34 @@ def test_git_address_that_flux_does_not_take_is_refused(tmp_path: Path, url: str
     ]
 
 
+@pytest.mark.parametrize(
+    ("url", "hint"),
+    [
+        ("oci://ghcr.io/x/web:1.0.0", 'write `url: oci://ghcr.io/x/web` and `version: "1.0.0"`'),
+        (f"oci://ghcr.io/x/web@{DIGEST}", f'write `url: oci://ghcr.io/x/web` and `version: "TAG@{DIGEST}"`'),
+        ("oci://ghcr.io/X/web", "write `oci://ghcr.io/x/web`"),
+        ("oci://ghcr.io/x//web", "write `oci://REGISTRY/PATH`"),
+    ],
+)
+def test_oci_address_that_is_no_chart_path_is_refused(tmp_path: Path, url: str, hint: str) -> None:
+    own = made(tmp_path / "own", service(f"url: '{url}', version: '1.0.0'"))
+    entry = charts(f"base: {{url: '{url}'}}")
+    named = made(tmp_path / "named", service("repository: base, version: '1.0.0'"), platform=entry)
+
+    assert [(fault.code, fault.location.path, fault.hint) for fault in own.diagnostics] == [
+        ("R204", "catalog/0.yaml", hint)
+    ]
+    assert [(fault.code, fault.location.path, fault.hint) for fault in named.diagnostics] == [
+        ("R204", "platform.yaml", hint)
+    ]
+
+
+def test_slash_at_the_end_of_an_oci_address_is_dropped(tmp_path: Path) -> None:
+    built = made(tmp_path, service("url: 'oci://localhost:5000/x/web/', version: '1.0.0'"))
+
+    assert only(built, "OCIRepository")["spec"]["url"] == "oci://localhost:5000/x/web"
+
+
 # Shared sources
 
 HTTP = "base: {url: 'https://charts.example.org'}"

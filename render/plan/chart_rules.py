@@ -7,7 +7,7 @@ from functools import cache
 from typing import Literal
 
 from render.flux.api import OBJECTS
-from render.flux.image import ImageError, check_digest
+from render.flux.image import ImageError, Reference, check_digest
 from render.flux.semver import Constraint, RangeError
 from render.model.read import Check, Reader, compile_schema
 from render.plan.context import Report, node_at
@@ -61,7 +61,7 @@ class ChartRules:
         """Return the form of an address; None after reporting one that Flux does not take."""
         form = form_of(url, git)
         if form is not None:
-            return form
+            return form if form != "oci" or self._is_chart_path(str(url)) else None
         if git is not None:
             host, colon, path = git.partition(":")
             is_scp = colon and "/" not in host and "//" not in path[:2]
@@ -80,6 +80,34 @@ class ChartRules:
                 hint="write the scheme; a chart in a Git repository goes under `git`",
             )
         return None
+
+    def _is_chart_path(self, url: str) -> bool:
+        """Whether an OCI address is a repository without a version; one that holds a variable is not judged."""
+        body = url.removeprefix("oci://").rstrip("/")
+        if "/" not in body or "${" in body:
+            return True
+        try:
+            reference = Reference.parse(body)
+        except ImageError as error:
+            self.report.error(
+                "R204",
+                node_at(self.node, "url"),
+                f"`{self.label}.url` must be the path of a chart, not `{url}`",
+                cause=f"Flux would refuse the OCIRepository: {error}",
+                hint=f"write `oci://{body.lower()}`" if body != body.lower() else "write `oci://REGISTRY/PATH`",
+            )
+            return False
+        if reference.tag is None and reference.digest is None:
+            return True
+        version = reference.tag_text or f"TAG@{reference.digest}"
+        self.report.error(
+            "R204",
+            node_at(self.node, "url"),
+            f"`{self.label}.url` must be the path of a chart without a version, not `{url}`",
+            cause="Flux would refuse the OCIRepository",
+            hint=f'write `url: oci://{reference.name}` and `version: "{version}"`',
+        )
+        return False
 
     def fields(self, form: Form) -> bool:
         """Whether all fields have a place in the form's source object, and its form; reports those that have not."""

@@ -175,10 +175,10 @@ class Charts:
         self, name: str, namespace: str, chart: Chart, entry: ChartSource | None, versions: _Versions
     ) -> ChartPlan | None:
         exact, ranged = versions
-        url = str(entry.url if entry else chart.url)
+        url = str(entry.url if entry else chart.url).rstrip("/")
         chart_name = chart.name or (entry.name if entry else None)
         if chart_name:
-            url = f"{url.rstrip('/')}/{chart_name}"
+            url = f"{url}/{chart_name}"
         access = self._access(chart, entry)
         if all(value is None for value in access.values()):
             access = registry_access(self.context, url.partition("://")[2])
