@@ -190,6 +190,10 @@ def test_images_that_say_nothing_follow_the_one_that_does(tmp_path: Path) -> Non
         "upgrade: {disableWait: true}",
         "upgrade: {remediation: {strategy: uninstall}}",
         "upgrade: {remediation: {remediateLastFailure: false}}",
+        "upgrade: null",
+        "upgrade: {strategy: null}",
+        "upgrade: {remediation: null}",
+        "upgrade: {remediation: {retries: 0, remediateLastFailure: null}}",
     ],
 )
 def test_what_defeats_the_rollback_is_refused(tmp_path: Path, defeat: str) -> None:
@@ -208,6 +212,14 @@ def test_default_release_that_defeats_the_rollback_is_refused_once_and_in_its_ow
     assert (fault.code, fault.location.path) == ("R403", "platform.yaml")
     assert fault.message == "`defaults.release.upgrade.disableWait` defeats the automatic rollback of `update`"
     assert not made(tmp_path / "fixed", WEB, cluster).failed
+
+
+def test_release_without_an_interval_is_refused(tmp_path: Path) -> None:
+    (own,) = made(tmp_path / "own", WEB + "release: {interval: null}\n").diagnostics
+    (default,) = made(tmp_path / "default", WEB, platform("release: {interval: null}")).diagnostics
+
+    assert (own.code, own.message) == ("R401", "`release.interval` must be a duration, not null")
+    assert (default.code, default.message) == ("R401", "`defaults.release.interval` must be a duration, not null")
 
 
 # Checked against the API

@@ -33,6 +33,14 @@ RESERVED = {
     "postRenderers": "write `postRenderers` at the top of the service",
 }
 
+_ROLLBACK: tuple[Path, ...] = (
+    ("upgrade",),
+    ("upgrade", "strategy"),
+    ("upgrade", "remediation"),
+    ("upgrade", "remediation", "remediateLastFailure"),
+)
+"""Without these a failed upgrade is rolled back under some settings of the controller and of the rest, or never."""
+
 RELEASE_NAME = 53
 """Characters that Helm takes for the name of a release."""
 
@@ -189,6 +197,10 @@ class Release:
         if self.report.failed or chart is None:
             return None
         spec = self._merged(rollback=rollback)
+        if plain(spec["interval"]) is None:
+            written = self._written(("interval",))
+            message = f"`{written.field}` must be a duration, not null"
+            self._error("R401", written, message, "the Flux API refuses a HelmRelease without it", "remove it")
         if rollback:
             self._check_rollback(spec)
         self._check_name(spec)
@@ -265,6 +277,7 @@ class Release:
         remediation = upgrade.get("remediation") or {}
         strategy = (upgrade.get("strategy") or {}).get("name")
         defeats: list[tuple[Path, bool, str]] = [
+            *((path, _is_null(facts, path), "without it Flux rolls nothing back") for path in _ROLLBACK),
             (("upgrade", "strategy", "name"), strategy == "RetryOnFailure", "RetryOnFailure never rolls back"),
             (("upgrade", "disableWait"), upgrade.get("disableWait") is True, "the wait is the health gate"),
             (
@@ -324,6 +337,13 @@ def _depth(node: Node | None, path: Path) -> int:
         if paths.find(node, path[:depth]) is not None:
             return depth
     return 0
+
+
+def _is_null(spec: Any, path: Path) -> bool:
+    """Whether a plain spec says `null` at a path."""
+    for key in path[:-1]:
+        spec = spec.get(key) if isinstance(spec, dict) else None
+    return isinstance(spec, dict) and path[-1] in spec and spec[path[-1]] is None
 
 
 def _without_other_strategy(weak: dict[str, Any], strong: Any) -> dict[str, Any]:
