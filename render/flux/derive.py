@@ -183,7 +183,9 @@ def _semver(text: str, tag: str, value: str | None, channel: str) -> Iterator[Fi
         return
     if version.prerelease and Constraint.parse(opened).check(version) and not constraint.admits_prerelease:
         message = f"the range `{text}` admits no pre-release, and the current tag {what} is one"
-        yield Finding("warning", "range-shuts-out-prerelease", message, f"write `{opened}`")
+        # Where releases below the tag are admitted too, the policy may downgrade it.
+        severity: Literal["error", "warning"] = "warning" if position == "above" else "error"
+        yield Finding(severity, "range-shuts-out-prerelease", message, f"write `{opened}`")
     elif position == "above":
         message = f"the range `{text}` lies wholly above the current tag {what}"
         yield Finding(
