@@ -206,3 +206,20 @@ def test_fault_of_a_form_names_it_and_offers_its_escape(tmp_path: Path) -> None:
 
     assert fault.message == "`${a.b}` is no form that Flux can substitute"
     assert fault.hint == "write `$${a.b}` if it is meant as text"
+
+
+UPDATE = (
+    "{channel: custom, policy: {numerical: {order: asc}}, filterTags: {pattern: '^v(?P<n>[0-9]+)$', extract: '%s'}}"
+)
+
+
+@pytest.mark.parametrize("field", ["update: %s", "images: {side: {ref: 'a/b:v1', at: side, update: %s}}"])
+def test_group_in_braces_is_refused_where_variables_are_filled(tmp_path: Path, field: str) -> None:
+    image = WEB.replace("source: {", "source: {image: 'a/c:v1', ")
+    text = f"{image}{field % UPDATE % '${n}'}\n"
+
+    (fault,) = made(tmp_path / "declared", text).diagnostics
+
+    assert (fault.code, fault.hint) == ("R215", "write `$n`")
+    assert not made(tmp_path / "free", text, PLATFORM).failed
+    assert not made(tmp_path / "bare", text.replace("${n}", "$n")).failed

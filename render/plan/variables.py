@@ -12,6 +12,7 @@ from render.yaml.source import Mapping, Node, Scalar, Sequence
 
 # Flux's substitution takes `$$` for a dollar sign, and only the form with braces for a variable.
 _ESCAPE = re.compile(r"\$\$")
+_BRACES = re.compile(r"\$\{(\w+)\}")
 _OPT_OUT = "kustomize.toolkit.fluxcd.io/substitute"
 _NOT_RENDERED = frozenset(("description", "name", "kind", "enabled"))
 _OF_PLATFORM = (("charts",), ("registries",), ("imageAutomation",), ("alerts",), ("defaults", "release"))
@@ -28,6 +29,7 @@ def check_variables(context: Context, definition: Definition, report: Report) ->
     ):
         return
     declared = context.platform.defaults.substitute
+    extracts = set() if declared is None else _check_extracts(definition, report)
     for key, value in definition.root.entries:
         if key.text in _NOT_RENDERED:
             continue
@@ -36,7 +38,28 @@ def check_variables(context: Context, definition: Definition, report: Report) ->
                 if not _opts_out(item):
                     _walk(item, declared, report, set())
         else:
-            _walk(value, declared, report, set())
+            _walk(value, declared, report, set(extracts))
+
+
+def _check_extracts(definition: Definition, report: Report) -> set[int]:
+    """Report groups of `filterTags.extract` in braces, and return the nodes."""
+    images = definition.root.get("images")
+    owners = (
+        [definition.root, *(value for _, value in images.entries)] if type(images) is Mapping else [definition.root]
+    )
+    told = set()
+    for owner in owners:
+        node = paths.find(owner, ("update", "filterTags", "extract"))
+        if type(node) is Scalar and "${" in node.text:
+            told.add(id(node))
+            report.error(
+                "R215",
+                node,
+                "`extract` names a group in braces, which postBuild takes for a variable",
+                cause="Flux would fill it in, or fail on it, before the policy sees it",
+                hint="write `" + _BRACES.sub(r"$\1", node.text) + "`",
+            )
+    return told
 
 
 def check_platform_variables(file: PlatformFile, report: Report) -> None:
@@ -58,11 +81,11 @@ def _opts_out(node: Node) -> bool:
 
 
 def _walk(node: Node, declared: list[str] | None, report: Report, seen: set[int]) -> None:
+    if id(node) in seen:
+        return
     if type(node) is Scalar:
         if "${" in node.text:
             _check(node, declared, report)
-        return
-    if id(node) in seen:
         return
     seen.add(id(node))
     if type(node) is Sequence:
