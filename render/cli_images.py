@@ -15,25 +15,39 @@ if TYPE_CHECKING:
     from render.diagnostics import Diagnostic
     from render.override import TableFile
 
-_PATH = click.Path(path_type=Path)
+EXIT_PROBLEMS = 1
 
 
-def _report(diagnostics: Sequence[Diagnostic]) -> None:
-    """Print diagnostics to stderr."""
-    from render.report import render_report
+def _report(diagnostics: Sequence[Diagnostic], checked: int) -> None:
+    """Print diagnostics to stderr, and a line that counts them."""
+    from render.report import faults_line, render_report
 
-    colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-    click.echo(render_report(diagnostics, "full", colour=colour), nl=False, err=True, color=True)
+    if diagnostics:
+        colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+        click.echo(render_report(diagnostics, "full", colour=colour), nl=False, err=True, color=True)
+        click.echo(faults_line(diagnostics, checked), err=True)
 
 
 @click.command(
     epilog="Examples:\n\n  render images\n\n  render images --platform platform-airgap.yaml --format markdown"
 )
-@click.argument("catalog", default="catalog", type=_PATH)
+@click.argument("catalog", default="catalog", type=click.Path(path_type=Path))
 @click.option(
-    "--platform", "platform_path", default="platform.yaml", show_default=True, type=_PATH, help="The platform file."
+    "--platform",
+    "platform_path",
+    default="platform.yaml",
+    show_default=True,
+    type=click.Path(path_type=Path),
+    help="The platform file.",
 )
-@click.option("--overrides", "overrides_path", type=_PATH, help="Show what this override table would do instead.")
+@click.option(
+    "--overrides",
+    "overrides_path",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Show what this override table would do in place of the platform's.",
+)
+@click.option("--only", multiple=True, metavar="NAME", help="Show the images of this service only (repeatable).")
 @click.option(
     "--format",
     "style",
@@ -42,7 +56,6 @@ def _report(diagnostics: Sequence[Diagnostic]) -> None:
     show_default=True,
     help="Form of the list.",
 )
-@click.option("--only", multiple=True, metavar="SERVICE", help="Show the images of this service (repeatable).")
 @click.option(
     "--fail-on",
     type=click.Choice(("error", "warning")),
@@ -51,55 +64,66 @@ def _report(diagnostics: Sequence[Diagnostic]) -> None:
     help="What makes the exit code 1.",
 )
 def images(
-    catalog: Path, platform_path: Path, overrides_path: Path | None, style: str, only: tuple[str, ...], fail_on: str
+    catalog: Path, platform_path: Path, overrides_path: Path | None, only: tuple[str, ...], style: str, fail_on: str
 ) -> None:
-    """Show each declared image: where it stands, what it becomes, by which override, and what updates it."""
-    from render.inventory import as_json, render_rows, take_inventory
+    """Show each declared image: where it stands, what it becomes, by which overrides, and what updates it."""
+    from render.inventory import Inventory, notes, render_rows, summary, take_inventory
     from render.override import read_table
+    from render.report import render_json
 
-    table = None
-    if overrides_path is not None:
-        table = read_table(overrides_path)
-        _stop_on_faults(table)
-    found = take_inventory(catalog, platform_path, table)
-    diagnostics = found.build.diagnostics
-    for name in only:
-        if name not in found.build.names and not found.build.failed:
-            raise click.UsageError(f"--only {name}: there is no such service in the catalog")
-    if only:
-        found.rows = [row for row in found.rows if row.service in only]
-    if not found.build.failed:
-        if style == "json":
-            product = {"version": 1, "images": as_json(found.rows), "unusedEntries": found.unused}
-            click.echo(json.dumps(product, indent=2, ensure_ascii=False))
-        else:
-            click.echo(render_rows(found, style), nl=False)
-    if diagnostics:
-        _report(diagnostics)
-    if found.unused and not only:
-        names = [found.build.table[index].name for index in found.unused]
-        click.echo(f"entries that hit no declared image (a chart may bring it): {', '.join(names)}", err=True)
-    automated = sum(row.policy is not None for row in found.rows)
-    click.echo(f"{len(found.rows)} images, {automated} automated", err=True)
-    sys.exit(1 if found.build.failed or (fail_on == "warning" and diagnostics) else 0)
+    table = None if overrides_path is None else read_table(overrides_path)
+    if table is not None and table.failed:
+        found = None
+        diagnostics, checked = table.diagnostics, 1
+    else:
+        found = take_inventory(catalog, platform_path, table.placed if table else None)
+        diagnostics = sorted({*found.build.diagnostics, *(table.diagnostics if table else ())})
+        checked = found.build.sources + (table is not None)
+    is_sound = found is not None and not found.build.failed
+    if found is not None and is_sound:
+        for name in only:
+            if name not in found.build.names:
+                raise click.UsageError(f"--only {name}: there is no such service in the catalog")
+        if only:
+            found.keep(only)
+    if style == "json":
+        from render.build import Build
 
-
-def _stop_on_faults(table: TableFile) -> None:
-    if table.diagnostics:
-        _report(table.diagnostics)
-    if table.failed:
-        sys.exit(1)
+        click.echo(render_json(diagnostics, summary(found or Inventory(Build()))), nl=False)
+    else:
+        if found is not None and is_sound:
+            click.echo(render_rows(found.rows, style), nl=False)
+        _report(diagnostics, checked)
+    if found is not None and is_sound:
+        for line in notes(found, unused=not only):
+            click.echo(line, err=True)
+    sys.exit(EXIT_PROBLEMS if not is_sound or (fail_on == "warning" and diagnostics) else 0)
 
 
 @click.command(
     epilog="Examples:\n\n  render override nginx:1.27 --platform platform-airgap.yaml\n\n"
     "  helm template web ./chart | render override --manifest - --overrides table.yaml"
 )
-@click.argument("images", nargs=-1, metavar="IMAGE…")
-@click.option("--overrides", "overrides_path", type=_PATH, help="A file with the table.")
-@click.option("--platform", "platform_path", type=_PATH, help="A platform file, for its `registries.imageOverrides`.")
+@click.argument("images", nargs=-1, metavar="[IMAGE]…")
 @click.option(
-    "--manifest", type=click.Path(path_type=Path, allow_dash=True), help="Rewrite these manifests, and print them."
+    "--overrides",
+    "overrides_path",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="A file with the table: a list of entries, or an object with `images` or `registries.imageOverrides`.",
+)
+@click.option(
+    "--platform",
+    "platform_path",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="A platform file, for its `registries.imageOverrides`.",
+)
+@click.option(
+    "--manifest",
+    metavar="FILE",
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="Rewrite these manifests (`-`: standard input), and print them.",
 )
 @click.option(
     "--format",
@@ -121,14 +145,19 @@ def override(
     no_lint: bool,
 ) -> None:
     """Tell what kustomize makes of any IMAGE, or of manifests, under an override table; needs no catalog."""
-    from render.override import as_json, predict, read_table
+    from render.override import as_json, as_text, predict, read_table
 
-    if (overrides_path is None) == (platform_path is None):
+    path = overrides_path or platform_path
+    if path is None or (overrides_path is not None and platform_path is not None):
         raise click.UsageError("give the table by either --overrides or --platform")
     if bool(images) == (manifest is not None):
         raise click.UsageError("give either images or --manifest")
-    table = read_table(overrides_path or platform_path or Path(), lint=not no_lint)
-    _stop_on_faults(table)
+    if manifest is not None and style == "json":
+        raise click.UsageError("--format json is for images; --manifest prints YAML")
+    table = read_table(path, lint=not no_lint, may_be_absent=platform_path is not None)
+    _report(table.diagnostics, 1)
+    if table.failed:
+        sys.exit(EXIT_PROBLEMS)
     if manifest is not None:
         _rewrite(table, manifest)
         return
@@ -136,28 +165,20 @@ def override(
     if style == "json":
         click.echo(json.dumps(as_json(predictions), indent=2, ensure_ascii=False))
     else:
-        for one in predictions:
-            click.echo(f"{one.declared} -> {one.outcome.text}" if one.outcome else f"{one.declared}: {one.failure}")
-            for step in one.outcome.trace if one.outcome else ():
-                entry = table.entries[step.entry]
-                click.echo(f"  entry {step.entry} `{entry.name}`: {step.before} -> {step.after}")
-    sys.exit(1 if any(one.outcome is None for one in predictions) else 0)
+        click.echo(as_text(predictions, table.entries), nl=False)
+    sys.exit(EXIT_PROBLEMS if any(one.outcome is None for one in predictions) else 0)
 
 
 def _rewrite(table: TableFile, manifest: Path) -> None:
-    from render.catalog import read_file, shown_path
-    from render.override import rewrite_manifests
-    from render.yaml.source import decode
+    from render.override import read_manifests, rewrite_manifests
+    from render.report import count
 
-    if str(manifest) == "-":
-        source, faults = decode("<stdin>", sys.stdin.buffer.read())
-    else:
-        source, faults = read_file(manifest, shown_path(manifest))
-    text = ""
+    source, faults = read_manifests(manifest, sys.stdin.buffer)
+    made = None
     if not faults:
-        text, changes, faults = rewrite_manifests(source, table.entries)
-    if faults:
-        _report(faults)
-        sys.exit(1)
-    click.echo(text, nl=False)
-    click.echo(f"{len(changes)} images rewritten", err=True)
+        made, faults = rewrite_manifests(source, table.entries)
+    if made is None:
+        _report(faults, 1)
+        sys.exit(EXIT_PROBLEMS)
+    click.echo(made.text, nl=False)
+    click.echo(f"{count(len(made.changes), 'image')} rewritten", err=True)

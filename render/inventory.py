@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from render.build import Build, build
-from render.diagnostics import Diagnostic
-from render.flux.image import Reference
-from render.flux.overrides import Entry, accidental_matches, spelling_variants
 from render.plan import paths
 from render.plan.images import ImagePlan
-from render.plan.service import ServicePlan
+from render.plan.table_notes import unseen_key
 
 if TYPE_CHECKING:
-    from render.override import TableFile
+    from render.plan.service import ServicePlan
+    from render.plan.table_notes import PlacedTable
 
-COLUMNS = ("service", "image", "at", "declared", "effective", "entries", "policy", "pinnedBy")
+COLUMNS = ("service", "image", "at", "declared", "effective", "entries", "policy", "imageRepository", "pinnedBy")
+"""The columns of a list, named as the fields of the JSON rows."""
+STYLES = ("table", "json", "csv", "markdown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +29,27 @@ class Row:
     image: str
     """`main`, or its name under `images`."""
     at: str
-    """Where it stands, as a path; `container` of a plain workload, `postRenderers` for that shape."""
+    """Where it stands, as paths; `container` of a plain workload, `postRenderers` for that shape."""
     declared: str
     effective: str
     entries: tuple[int, ...]
     """Indices of the override entries that hit it."""
     policy: str | None
+    """Name of its ImagePolicy and ImageRepository."""
     image_repository: str | None
     """The repository that is scanned."""
     pinned_by: str | None
+    """`pin`, `postRenderers`, or the entry that decides the version."""
+
+
+class Unreached(NamedTuple):
+    """An image that no post-renderer reaches where it stands."""
+
+    service: str
+    image: str
+    at: str
+    is_written: bool
+    """Whether the effective reference is written there (`reach: values`)."""
 
 
 @dataclass(slots=True)
@@ -50,32 +60,40 @@ class Inventory:
     rows: list[Row] = field(default_factory=list)
     unused: list[int] = field(default_factory=list)
     """Entries that hit no declared image; most hit images that only charts know."""
-    notes: list[Diagnostic] = field(default_factory=list)
+    unreached: list[Unreached] = field(default_factory=list)
+
+    def keep(self, services: Sequence[str]) -> None:
+        """Leave out what does not belong to one of the services."""
+        self.rows = [row for row in self.rows if row.service in services]
+        self.unreached = [one for one in self.unreached if one.service in services]
 
 
-def take_inventory(catalog: Path, platform_path: Path, overrides: TableFile | None = None) -> Inventory:
-    """Render a catalog without writing, and collect its images; `overrides` replaces the platform's table."""
+def take_inventory(catalog: Path, platform_path: Path, overrides: PlacedTable | None = None) -> Inventory:
+    """Render a catalog without writing, and collect its images; `overrides` replaces the platform's table.
+
+    The catalog is taken as it is written: versions that the image bot has committed are not looked at. Nothing is
+    collected from a catalog with errors, which are in the build's diagnostics.
+    """
     rows: list[Row] = []
-    declared: set[Reference] = set()
+    unreached: list[Unreached] = []
 
     def visit(plan: ServicePlan) -> None:
         for image in plan.images:
             rows.append(_row(plan.name, image))
-            declared.add(image.reference)
+            key = "" if image.reach_values or not image.in_release else unseen_key(image)
+            if image.reach_values or key:
+                unreached.append(
+                    Unreached(plan.name, rows[-1].image, f"values.{key}" if key else rows[-1].at, image.reach_values)
+                )
 
     made = build(catalog, platform_path, visit=visit, overrides=overrides.entries if overrides else None)
-    rows.sort(key=lambda row: row.service)
-    inventory = Inventory(made, rows)
-    platform = made.platform
-    if platform is None:
-        return inventory
-    table = made.table
+    if made.failed:
+        return Inventory(made)
     used = {index for row in rows for index in row.entries}
-    inventory.unused = [index for index in range(len(table)) if index not in used]
-    if not made.failed:
-        inventory.notes = _notes(made, table, declared, overrides)
-        made.diagnostics = sorted({*made.diagnostics, *inventory.notes})
-    return inventory
+    unused = [index for index in range(len(made.table)) if index not in used]
+    # The images of a service keep their order: the main one first.
+    rows.sort(key=lambda row: row.service)
+    return Inventory(made, rows, unused, sorted(unreached))
 
 
 def _row(service: str, image: ImagePlan) -> Row:
@@ -83,7 +101,7 @@ def _row(service: str, image: ImagePlan) -> Row:
         service=service,
         image=image.key or "main",
         at=", ".join(_where(image)) or ("container" if image.shape == "container" else "postRenderers"),
-        declared=str(image.reference),
+        declared=str(image.declared or image.reference),
         effective=image.effective,
         entries=tuple(step.entry for step in image.trace),
         policy=image.policy.name if image.policy else None,
@@ -101,66 +119,49 @@ def _where(image: ImagePlan) -> list[str]:
     return found
 
 
-def _notes(made: Build, table: list[Entry], images: set[Reference], file: TableFile | None) -> list[Diagnostic]:
-    """Return what about the table would otherwise be found out in the cluster."""
-    platform = made.platform
-    assert platform is not None
-    source, node = platform.source, paths.find(platform.root, ("registries", "imageOverrides"))
-    if file is not None and file.source is not None:
-        source, node = file.source, file.node
-    distinct = sorted(images, key=str)
-    notes = []
-
-    def note(index: int, message: str, cause: str, hint: str) -> None:
-        where = paths.find(node, (index,))
-        notes.append(source.fault("R609", where, message, cause=cause, hint=hint, severity="warning"))
-
-    for index, image in spelling_variants(table, distinct):
-        note(
-            index,
-            f"`{table[index].name}` leaves `{image.name}` alone, which names the same image",
-            "kustomize compares the spelling, and knows nothing of default registries",
-            f"add an entry for `{image.name}`, or spell the image as the entry does",
-        )
-    for index, image in accidental_matches(table, distinct):
-        note(
-            index,
-            f"`{table[index].name}` also rewrites `{image.name}`",
-            "a `.` in a name is any character to kustomize",
-            f"write `{table[index].name.replace('.', '[.]')}`",
-        )
-    for image in distinct:
-        for index, entry in enumerate(table) if image.digest is not None else ():
-            if entry.name == image.name and entry.new_tag and not entry.digest:
-                note(
-                    index,
-                    f"`{image.name}` loses its digest to the entry's `newTag`",
-                    f"`{image}` is pinned by its digest, and a new tag drops it",
-                    "add the digest of the new tag to the entry",
-                )
-    return notes
+def notes(inventory: Inventory, *, unused: bool = True) -> list[str]:
+    """Return what a list of images does not show, as lines for people; `unused` tells of entries without an image."""
+    lines = []
+    for one in inventory.unreached:
+        told = "the effective image is written there" if one.is_written else "say `reach: values` if it is run there"
+        lines.append(f"no entry reaches `{one.at}` of {one.service} ({one.image}): {told}")
+    if inventory.unused and unused:
+        names = ", ".join(inventory.build.table[index].name for index in inventory.unused)
+        lines.append(f"entries that hit no declared image (a chart may bring it): {names}")
+    automated = sum(row.policy is not None for row in inventory.rows)
+    count = len(inventory.rows)
+    return [*lines, f"{count} image{'' if count == 1 else 's'}, {automated} automated"]
 
 
-def render_rows(inventory: Inventory, style: str) -> str:
-    """Return the rows as `csv`, `markdown` or a plain `table`."""
-    cells = [[_cell(row, column) for column in COLUMNS] for row in inventory.rows]
+def render_rows(rows: Sequence[Row], style: str) -> str:
+    """Return rows as `csv`, `markdown` or a plain `table`; an absent value is empty in CSV, and `-` elsewhere."""
     if style == "csv":
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerows([COLUMNS, *cells])
-        return out.getvalue()
+        return _csv(rows)
+    cells = [[_cell(value) for value in row.values()] for row in as_json(rows)]
     if style == "markdown":
-        lines = ["| " + " | ".join(row) + " |" for row in (list(COLUMNS), ["---"] * len(COLUMNS), *cells)]
+        escaped = [[cell.replace("|", "\\|") for cell in row] for row in cells]
+        lines = ["| " + " | ".join(row) + " |" for row in (COLUMNS, ["---"] * len(COLUMNS), *escaped)]
         return "\n".join(lines) + "\n"
-    widths = [max(map(len, column)) for column in zip(COLUMNS, *cells, strict=True)]
-    rows = [list(COLUMNS), *cells]
-    return "".join("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() + "\n" for row in rows)
+    shown = [COLUMNS, *cells]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    return "".join("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() + "\n" for row in shown)
 
 
-def _cell(row: Row, column: str) -> str:
-    value = as_json([row])[0][column]
+def _csv(rows: Sequence[Row]) -> str:
+    import csv
+    import io
+
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in as_json(rows):
+        writer.writerow(" ".join(map(str, value)) if isinstance(value, list) else value for value in row.values())
+    return out.getvalue()
+
+
+def _cell(value: object) -> str:
     if isinstance(value, list):
-        return ",".join(map(str, value)) or "-"
+        return ", ".join(map(str, value)) or "-"
     return "-" if value is None else str(value)
 
 
@@ -180,3 +181,12 @@ def as_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
         }
         for row in rows
     ]
+
+
+def summary(inventory: Inventory) -> dict[str, object]:
+    """Return all of an inventory but its diagnostics as the documented JSON object."""
+    unreached = [
+        {"service": one.service, "image": one.image, "at": one.at, "written": one.is_written}
+        for one in inventory.unreached
+    ]
+    return {"images": as_json(inventory.rows), "unusedEntries": inventory.unused, "unreached": unreached}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from render.flux.image import canonical_name
 from render.flux.overrides import LITERAL_NAME, Entry, split
 from render.plan import paths
-from render.yaml.source import Node, Sequence, Source
+from render.yaml.source import Mapping, Node, Sequence, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,11 +64,12 @@ class TableNotes:
     _lost: dict[tuple[int, str], _Note] = field(default_factory=dict)
     _unseen: list[Diagnostic] = field(default_factory=list)
     _by_repository: dict[str, list[int]] = field(default_factory=dict)
-    _missed: dict[str, list[int]] = field(default_factory=dict)
+    _last_parts: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         for index, entry in enumerate(self.table.entries):
             self._by_repository.setdefault(canonical_name(entry.name), []).append(index)
+            self._last_parts.add(entry.name.rpartition("/")[2])
 
     def note_all(self, images: Iterable[ImagePlan], source: Source) -> None:
         """Take the images of a service that the table is meant for; `source` is the file that declares them."""
@@ -89,9 +90,9 @@ class TableNotes:
                 _add(self._lost, step.entry, split(step.before)[0], place)
         before = image.trace[0].before if image.trace else image.effective
         name = split(before)[0]
-        missed = self._missed.get(name)
-        if missed is None:
-            missed = self._missed[name] = self._by_repository.get(canonical_name(name), [])
+        # The last part of a name has one spelling only, so most images are done with here.
+        is_near = name.rpartition("/")[2] in self._last_parts
+        missed = self._by_repository.get(canonical_name(name), ()) if is_near else ()
         if missed and not any(step.entry in missed for step in image.trace):
             for index in missed:
                 _add(self._variants, index, name, place or source.place(image.node))
@@ -157,6 +158,7 @@ class TableNotes:
         more = note.count - 1
         told = "declared here" + (f", and {more} times more" if more > 1 else ", and once more" if more else "")
         node = self.table.entry_node(index)
+        node = (node.get("name") if type(node) is Mapping else None) or node
         return self.table.source.fault(
             "R609", node, message, cause=cause, hint=hint, severity="warning", related=((note.first, told),)
         )
