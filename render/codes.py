@@ -334,6 +334,13 @@ CODES: dict[str, Page] = {
         _E,
         "A duration of at least a minute, or a cron expression, of which the shortest gap between firings is taken.",
     ),
+    "R708": Page(
+        "A policy that the bot does not follow",
+        _W,
+        "The bot follows the policies that `imageAutomation.policySelector` selects, and says nothing of others. Labels of its "
+        "`matchLabels` are put on every ImagePolicy; a service that gives one of them another value, or `matchExpressions` "
+        "that do not hold, leave a policy out.",
+    ),
 }
 
 

@@ -559,6 +559,22 @@ def test_settings_of_the_automation_are_carried(tmp_path: Path) -> None:
     assert spec["policySelector"] == {"matchLabels": {"a": "b"}}
 
 
+def test_policies_get_the_labels_by_which_the_bot_selects_them(tmp_path: Path) -> None:
+    text = chart("web", "labels: {c: d}\n").replace("{chart:", "{image: 'a/b:1.0.0', chart:")
+    update = "update: {range: 1.x}\n"
+    cluster = PLATFORM + ENABLED % ", policySelector: {matchLabels: {bot: home}}"
+    exists = cluster.replace("matchLabels: {bot: home}", "matchExpressions: [{key: bot, operator: Exists}]")
+
+    built = made(tmp_path / "a", text + update, platform=cluster)
+
+    assert not built.diagnostics
+    assert only(built, "ImagePolicy")["metadata"]["labels"] == {"c": "d", "bot": "home"}
+    assert only(built, "ImageRepository")["metadata"]["labels"] == {"c": "d"}
+    assert [fault.code for fault in made(tmp_path / "b", text + update, platform=exists).diagnostics] == ["R708"]
+    assert not made(tmp_path / "c", text.replace("c: d", "bot: x") + update, platform=exists).diagnostics
+    assert not made(tmp_path / "d", text, platform=exists).diagnostics
+
+
 def test_secret_file_is_listed_and_must_exist(tmp_path: Path) -> None:
     made_ = project(
         tmp_path,

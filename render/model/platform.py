@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from render.model.base import Duration, Free, Label, Model, NameRef, ObjectName
+from render.model.base import Duration, Free, Label, Labels, Model, NameRef, ObjectName
 from render.model.service import Shape
 
 Variable = Annotated[str, Field(pattern=r"^[_A-Za-z][_A-Za-z0-9]*$")]
@@ -109,7 +109,9 @@ class ImageAutomation(Model):
     author: Author = Field(Author(), description="Author of its commits.")
     message_template: str | None = Field(None, description="Go template of its commit messages.")
     signing_key: Free | None = Field(None, description="ImageUpdateAutomation `signingKey`.")
-    policy_selector: Free | None = Field(None, description="ImageUpdateAutomation `policySelector`.")
+    policy_selector: Free | None = Field(
+        None, description="ImageUpdateAutomation `policySelector`; policies get its `matchLabels`."
+    )
     secret_file: str | None = Field(None, description="`NAME.sops.yaml` beside it, listed in the kustomization.")
 
 
@@ -118,7 +120,7 @@ class Alerts(Model):
 
     enabled: bool = Field(False, description="Render the PrometheusRule.")
     namespace: Label = Field("monitoring", description="Its namespace.")
-    labels: dict[str, str] = Field({}, description="Its labels.")
+    labels: Labels = Field({}, description="Its labels.")
 
 
 class Defaults(Model):

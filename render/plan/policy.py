@@ -48,6 +48,7 @@ class Policy:
     def documents(self, context: Context, common: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         """Return the two objects as templates and what they are given."""
         shared = {**common, "name": self.name, "namespace": context.flux_namespace}
+        labels = policy_labels(context, common)
         repository = {"image": self.image, "interval": self.interval, **self.access}
         digest = {"ifNotPresent": "IfNotPresent", "always": "Always"}.get(self.digest)
         filters: dict[str, Any] | None = self.derived.filter_tags
@@ -58,13 +59,30 @@ class Policy:
             # The CRD demands the interval with Always, and refuses it otherwise.
             "interval": self.interval if self.digest == "always" else None,
         }
-        return [("imagerepository", {**shared, **repository}), ("imagepolicy", {**shared, **policy})]
+        return [
+            ("imagerepository", {**shared, **repository}),
+            ("imagepolicy", {**shared, "labels": labels or None, **policy}),
+        ]
 
 
 def _policy(policy: dict[str, dict[str, str]]) -> dict[str, Any]:
     if "semver" in policy:
         return {"semver": {"range": Marked(policy["semver"]["range"])}}
     return dict(policy)
+
+
+def bot_selector(context: Context) -> dict[str, Any]:
+    """Return the selector of the policies that the bot follows; an empty one selects all."""
+    selector = plain(context.platform.image_automation.policy_selector)
+    return selector if isinstance(selector, dict) else {}
+
+
+def policy_labels(context: Context, common: dict[str, Any]) -> dict[str, str]:
+    """Return the labels of an ImagePolicy: the service's, and those by which the bot selects it."""
+    labels = dict(common["labels"] or {})
+    for key, value in (bot_selector(context).get("matchLabels") or {}).items():
+        labels.setdefault(key, value)
+    return labels
 
 
 def policy_name(service: str, image: ImagePlan) -> str:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from render.catalog import Definition
 from render.diagnostics import Diagnostic, Location
+from render.flux.selector import selects
 from render.plan.context import Context, Header, Report, node_at
 from render.plan.depends import Dependencies
 from render.plan.images import ImagePlan, Images
 from render.plan.kept import keep_all
 from render.plan.kustomize import plan_kustomize
 from render.plan.objects import Extras, Identity
-from render.plan.policy import Policies
+from render.plan.policy import Policies, bot_selector, policy_labels
 from render.plan.release import Release
 from render.plan.sources import Charts, SourcePlan, plain
 from render.plan.variables import check_variables
@@ -279,6 +280,23 @@ class _Planner:
                 documents += plan.policy.documents(self.context, self._common())
         if documents and self.context.automation:
             self.made.apps["image-automation"] = documents
+            self._check_selected()
+
+    def _check_selected(self) -> None:
+        """Warn of policies that the bot passes over without a word."""
+        selector = bot_selector(self.context)
+        is_followed = selects(selector, policy_labels(self.context, self._common()))
+        if is_followed or not self.context.platform.image_automation.enabled:
+            return
+        root, file = self.definition.root, self.context.file
+        self.report.warn(
+            "R708",
+            root.key("labels") or root.key("update") or root.get("name"),
+            f"the image bot does not follow the policies of `{self.service.name}`",
+            cause="`imageAutomation.policySelector` selects them by labels that they do not have",
+            hint="correct `labels`, or the selector",
+            related=((file.source.place(node_at(file.root, "imageAutomation", "policySelector")), "selected here"),),
+        )
 
     def _extras(self, images: Images) -> None:
         extras = Extras(self.context, self.definition, self.header, images, self.report)
