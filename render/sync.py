@@ -275,7 +275,7 @@ def _prove(context: Context, edit: Edit, after: Definition | None) -> Iterator[D
     images = _declared(context, after, report)
     keep_all(context, after.service.name, images, report)
     errors = [one for one in report.items if one.severity == "error" and (one.code, one.message) not in edit.known]
-    said = {image.label: image.declared or image.reference for image in images.plans}
+    made = {image.label: image for image in images.plans}
     for change in edit.changes:
         mine = [one for one in errors if f"`{change.label}`" in one.message] or errors
         if mine:
@@ -283,8 +283,11 @@ def _prove(context: Context, edit: Edit, after: Definition | None) -> Iterator[D
             related = ((place, "that would be at fault"),) if place.line != change.node.line else ()
             cause = "a build would refuse it: " + mine[0].message.removeprefix(f"`{change.label}`: ")
             yield _cannot(source, change, cause, mine[0].hint, related)
-        elif said.get(change.label) != change.new:
+            continue
+        image = made[change.label]
+        if (image.declared or image.reference) != change.new:
             yield _cannot(source, change, "it would not be read as that version")
+        change.changes_policy = image.policy != change.policy
 
 
 def _reach(other: _Cluster, edit: Edit, after: Definition) -> Iterator[Reach]:

@@ -8,6 +8,7 @@ from render.catalog import Definition
 from render.diagnostics import Diagnostic, Location
 from render.flux.image import Reference
 from render.plan.images import ImagePlan
+from render.plan.policy import Policy
 from render.plan.sites import WHOLE, Site
 from render.yaml.source import Scalar
 from render.yaml.splice import Place
@@ -32,6 +33,10 @@ class Change:
     """What each scalar becomes."""
     places: list[Location]
     """The scalars, in the order of the file."""
+    policy: Policy | None
+    """What kept the image up to date before."""
+    changes_policy: bool = False
+    """Whether a build derives another policy from the new version."""
 
 
 @dataclass(slots=True)
@@ -77,6 +82,7 @@ def add_change(edit: Edit, image: ImagePlan, new: Reference) -> Diagnostic | Non
         spots[0][0],
         {(node.line, node.column): text for node, text in spots},
         [places[one] for one in sorted(places)],
+        image.policy,
     )
     edit.changes.append(change)
     return None

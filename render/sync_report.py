@@ -10,6 +10,8 @@ from render.sync_edits import Change, shown, version
 if TYPE_CHECKING:
     from render.sync import Sync
 
+_OTHER_POLICY = "the form of the tag is another one, and so is the ImagePolicy that a build derives from it"
+
 
 def _both(change: Change) -> tuple[str, str]:
     """Return the two versions as people read them: digests are short where they do not differ at once."""
@@ -28,6 +30,8 @@ def lines(made: Sync, *, writing: bool) -> list[str]:
         old, new = _both(change)
         places = ", ".join(dict.fromkeys(f"{place.path}:{place.line}" for place in change.places))
         told.append(f"{_name(change)}: {old or 'no version'} -> {new} ({places})")
+        if change.changes_policy:
+            told.append(f"{_name(change)}: {_OTHER_POLICY}")
     for one in made.reached:
         where = f"{_name(one.change)}: on `{one.cluster}` ({one.platform})"
         if one.before != one.after:
@@ -47,6 +51,7 @@ def summary(made: Sync, *, written: bool) -> dict[str, object]:
             "image": change.image,
             "old": str(change.old),
             "new": str(change.new),
+            "policyChanges": change.changes_policy,
             "places": [{"file": one.path, "line": one.line, "column": one.column} for one in change.places],
         }
         for change in made.changes

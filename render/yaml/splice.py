@@ -29,7 +29,8 @@ from render.yaml import scalar
 Place = tuple[int, int]
 """1-based line and column, as `render.yaml.source` gives them to nodes: of the anchor or tag, where there is one."""
 
-_PROPERTIES = re.compile(r"(?:[&!]\S*\s+)*")
+_PROPERTIES = re.compile(r"(?:[&!]\S*\s(?:\s|#.*\n)*)*")
+"""Anchor and tag, with the comments between them and the value."""
 
 
 class SpliceError(ValueError):
@@ -147,6 +148,8 @@ class Splicer:
                 raise SpliceError("the text block holds more than the value", span.start)
             return f"{head}\n{body.replace(span.value.strip(), value)}"
         head = _PROPERTIES.match(raw)[0]  # type: ignore[index]
+        if raw[len(head)] == "#":
+            raise SpliceError("a comment stands before the value", span.start)
         return head + _spelled(value, span.style)
 
     def _prove(self, made: str, values: dict[int, str], position: int) -> None:
