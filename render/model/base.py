@@ -27,6 +27,17 @@ ObjectName = Annotated[
 """A DNS-1123 subdomain."""
 
 
+_PREFIX = r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+_NAME = r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
+QualifiedName = Annotated[str, Field(pattern=rf"^{_PREFIX}{_NAME}$", max_length=317)]
+"""The key of a label or an annotation: a name, optionally after a DNS prefix and `/`."""
+
+LabelValue = Annotated[str, Field(pattern=rf"^({_NAME})?$", max_length=63)]
+
+Labels = dict[QualifiedName, LabelValue]
+Annotations = dict[QualifiedName, str]
+
+
 class Model(BaseModel):
     """A mapping of known fields."""
 

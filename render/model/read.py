@@ -133,8 +133,10 @@ class MapCheck(Check):
     expected = "a mapping"
     kind = Mapping
 
-    def __init__(self, value: Check) -> None:
+    def __init__(self, value: Check, key: Check | None = None) -> None:
         self.value = value
+        self.key = key
+        """What a key must be besides a string."""
 
     def read(self, reader: Reader, node: Node, path: str, at: Node) -> Any:  # noqa: ARG002
         if type(node) is not Mapping:
@@ -153,8 +155,10 @@ class MapCheck(Check):
                 )
                 broken = True
                 continue
-            made[key.text] = self.value.read(reader, value, f"{path}.{key.text}" if path else key.text, key)
-            broken = broken or made[key.text] is INVALID
+            where = f"{path}.{key.text}" if path else key.text
+            made[key.text] = self.value.read(reader, value, where, key)
+            sound = self.key is None or self.key.read(reader, key, where, key) is not INVALID
+            broken = broken or made[key.text] is INVALID or not sound
         return INVALID if broken else made
 
 
@@ -321,7 +325,10 @@ class _Nullable(Check):
 def _compile_object(schema: Schema, defs: dict[str, Schema], made: dict[str, Check]) -> Check:
     extra = schema.get("additionalProperties", True)
     if "properties" not in schema:
-        return MapCheck(_compile(extra, defs, made)) if isinstance(extra, dict) and extra else FreeCheck()
+        if not (isinstance(extra, dict) and extra):
+            return FreeCheck()
+        names = schema.get("propertyNames")
+        return MapCheck(_compile(extra, defs, made), TextCheck({"type": "string", **names}) if names else None)
     check = ObjectCheck()
     check.open = extra is not False
     check.required = schema.get("required", [])

@@ -51,6 +51,12 @@ def _tidy(schema: Any) -> Any:
         return [_tidy(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
+    if len(schema.get("patternProperties", {})) == 1:
+        # One pattern for all keys is said of the keys, which also refuses the others.
+        ((pattern, value),) = schema["patternProperties"].items()
+        rest = {key: inner for key, inner in schema.items() if key not in ("patternProperties", "propertyNames")}
+        names = {"pattern": pattern, **schema.get("propertyNames", {})}
+        schema = {**rest, "propertyNames": names, "additionalProperties": value}
     made = {}
     for key, value in schema.items():
         if key == "title" and isinstance(value, str):

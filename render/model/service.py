@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from render.model.base import Free, Label, Model, NameRef, ObjectName
+from render.model.base import Annotations, Free, Label, Labels, Model, NameRef, ObjectName
 
 ServiceName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", min_length=1, max_length=53)]
 Shape = Literal["split", "registry", "digest", "string", "tag", "postRenderer"]
@@ -119,7 +119,7 @@ class ServiceOptions(Model):
     """The Service of a plain workload."""
 
     type: Literal["ClusterIP", "NodePort", "LoadBalancer"] | None = Field(None, description="Service type.")
-    annotations: dict[str, str] = Field({}, description="Annotations of the Service only.")
+    annotations: Annotations = Field({}, description="Annotations of the Service only.")
 
 
 class Probes(Model):
@@ -187,8 +187,8 @@ class Service(Model):
         None, description="Namespace. Default: the platform's `defaults.namespace`, else the name."
     )
     description: str | None = Field(None, description="For people and reports; rendered nowhere.")
-    labels: dict[str, str] = Field({}, description="Labels of every object rendered for the service.")
-    annotations: dict[str, str] = Field({}, description="Annotations of every object rendered for the service.")
+    labels: Labels = Field({}, description="Labels of every object rendered for the service.")
+    annotations: Annotations = Field({}, description="Annotations of every object rendered for the service.")
     enabled: bool = Field(True, description="`false`: not rendered; nothing enabled may depend on it.")
     depends_on: list[str | Dependency] = Field([], description="What must be ready first.")
     source: ServiceSource | None = Field(None, description="Image and chart.")
