@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from render import __version__
+from render.cli_diff import diff
 from render.cli_images import images, override
 from render.cli_policy import policy
 from render.cli_sync import sync
@@ -193,7 +194,7 @@ def explain(code: str) -> None:
     click.echo(page(wanted), nl=False)
 
 
-for command in (images, override, policy, sync):
+for command in (diff, images, override, policy, sync):
     cli.add_command(command)
 
 
