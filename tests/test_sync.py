@@ -271,7 +271,8 @@ def test_tag_of_another_form_gets_quotes_and_its_policy_is_named(tmp_path: Path)
 
 def test_images_have_versions_of_their_own(tmp_path: Path) -> None:
     text = service(
-        more=f"images:\n  side: {{ref: {NAME}-side:2.0.0, at: side, update: {{range: 2.x}}}}\n  plain: {{ref: 'x:1', at: z}}\n"
+        more=f"images:\n  side: {{ref: {NAME}-side:2.0.0, at: side, update: {{range: 2.x}}}}\n"
+        "  plain: {ref: 'x:1', at: z}\n"
     )
     made = moved(tmp_path, text, {"name": "web-side", "image": f"{NAME}-side", "tag": "2.1.0"})
 
