@@ -463,7 +463,9 @@ def test_other_digest_that_nothing_moves_any_more_is_refused(tmp_path: Path, cas
     ran = then(made, text, *options)
 
     assert ran.code == 1
-    assert f"hint: write `1.2.3@{TWO}` here with `render sync`, or take the catalog's with `--reset-tags web`" in ran.err
+    assert (
+        f"hint: write `1.2.3@{TWO}` here with `render sync`, or take the catalog's with `--reset-tags web`" in ran.err
+    )
     assert then(made, text, *options, "--reset-tags", "web").code == 0
     assert ONE in written(made)
 

@@ -32,7 +32,8 @@ _NAME = r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
 QualifiedName = Annotated[str, Field(pattern=rf"^{_PREFIX}{_NAME}$", max_length=317)]
 """The key of a label or an annotation: a name, optionally after a DNS prefix and `/`."""
 
-LabelValue = Annotated[str, Field(pattern=rf"^({_NAME})?$", max_length=63)]
+LabelValue = Annotated[str, Field(pattern=rf"^({_NAME}|.*[$][{{].*)?$", max_length=63)]
+"""The value of a label; one that holds a variable of Flux's postBuild can be judged only in the cluster."""
 
 Labels = dict[QualifiedName, LabelValue]
 Annotations = dict[QualifiedName, str]

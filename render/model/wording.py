@@ -77,7 +77,9 @@ MEANINGS = {
     r"^[_A-Za-z][_A-Za-z0-9]*$": Meaning("the name of a variable", "letters, digits and `_`, no digit first"),
     r"^[a-z0-9.-]+/[a-z0-9.-]+$": Meaning("`namespace/name`"),
     _QUALIFIED: Meaning("`name` or `prefix/name`", "letters, digits, `-`, `_` and `.`; the prefix is a DNS name"),
-    rf"^({_QUALIFIED_NAME})?$": Meaning("a label's value", "letters, digits and inner `-`, `_` and `.`, or empty"),
+    rf"^({_QUALIFIED_NAME}|.*[$][{{].*)?$": Meaning(
+        "a label's value", "letters, digits and inner `-`, `_` and `.`, or empty"
+    ),
     r"^2\.[0-9]+(\.[0-9]+)?$": Meaning("a Flux version such as `2.9` or `2.8.6`", repair=_as_flux_version),
     r"^[\-._a-zA-Z0-9]+$": Meaning("a key of letters, digits, `-`, `_` and `.`"),
     r"^([a-zA-Z0-9_\-.\\\/]|\[[0-9]{1,5}\])+$": Meaning(
