@@ -20,6 +20,8 @@ _OFFLINE = {
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
+_OF_THE_CALLER = frozenset(("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR"))
+"""What Git sets for a hook: relative to another folder than the one it is asked in here."""
 _ENTRY = re.compile(rb"(?P<mode>[0-7]{6}) (?P<type>[a-z]+) (?P<name>[0-9a-f]+)\t(?P<path>.+)", re.DOTALL)
 _LINK = b"120000"
 
@@ -42,7 +44,7 @@ class Revision:
         top = self._git("rev-parse", "--show-toplevel").removesuffix(b"\n")
         self.top = Path(os.path.realpath(os.fsdecode(top)))
         """The top of the repository."""
-        asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        asked = ("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
         self.commit = self._git(*asked, unknown="there is no such revision here").decode().strip()
         """The full name of the commit."""
         self.folder = Path(os.path.realpath(into)) / (self.top.name or "repository")
@@ -94,11 +96,12 @@ class Revision:
 
     def _git(self, *arguments: str, given: bytes = b"", unknown: str = "") -> bytes:
         """Run Git in the repository; `unknown` is what it means when it fails without a word."""
+        environment = {key: value for key, value in os.environ.items() if key not in _OF_THE_CALLER}
         try:
             done = subprocess.run(  # noqa: S603 - arguments are a list, and what people give cannot be an option
                 ["git", "--no-pager", *arguments],  # noqa: S607 - the Git that people use themselves
                 cwd=self._start,
-                env={**os.environ, **_OFFLINE},
+                env=environment | _OFFLINE,
                 input=given,
                 capture_output=True,
                 check=False,

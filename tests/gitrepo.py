@@ -18,7 +18,7 @@ ENVIRONMENT = {
 
 def git(folder: Path, *arguments: str) -> str:
     """Run Git in a folder and return what it prints."""
-    environment = {**os.environ, **ENVIRONMENT}
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")} | ENVIRONMENT
     command = ["git", *arguments]
     done = subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
     return done.stdout.decode()

@@ -159,6 +159,13 @@ def test_an_option_is_no_revision(repository: Path, into: Path, revision: str) -
         Revision(revision, repository, into)
 
 
+def test_environment_of_a_hook_does_not_matter(repository: Path, into: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_DIR", ".git")
+    monkeypatch.setenv("GIT_INDEX_FILE", ".git/index")
+
+    assert Revision("HEAD", repository / "catalog", into).top == repository.resolve()
+
+
 def test_folder_without_repository_is_told(tmp_path: Path, into: Path) -> None:
     with pytest.raises(GitError, match="git says: not a git repository"):
         Revision("HEAD", tmp_path, into)
