@@ -294,8 +294,15 @@ CODES: dict[str, Page] = {
     "R609": Page(
         "An override that does not do what it seems to",
         _W,
-        "kustomize compares names as they are spelled and takes them for regular expressions: an entry may miss another "
-        "spelling of the same image, hit another image, or take the digest of one. `render images` tells of it.",
+        "kustomize compares names as they are spelled, and takes them for regular expressions. An entry may miss another "
+        "spelling of the same image, hit another image, drop the digest of one, or not reach one that stands in a "
+        "container's environment or arguments.",
+    ),
+    "R610": Page(
+        "A HelmRelease without the override table",
+        _E,
+        "`check --tree` looks at every HelmRelease of a folder. Its last post-renderer must be the table of the platform "
+        "file, or its images are pulled by other rules. A file that names a HelmRelease and cannot be read is a warning.",
     ),
     "R701": Page(
         "Not a version range",

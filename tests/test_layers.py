@@ -23,7 +23,7 @@ LAYERS = (
     ("guard",),
     ("build",),
     ("writer", "tree"),
-    ("report", "inventory", "policies", "override"),
+    ("report", "inventory", "carried", "policies", "override"),
     ("cli", "docs", "__main__"),
 )
 """A module imports from its own layer and those before it; `cli` stands for `cli_…` too.
