@@ -78,20 +78,23 @@ def sync(
     fail_on: str,
     quiet: bool,
 ) -> None:
-    """Write the versions that the image bot has committed into CATALOG: all of them, or none if anything is wrong."""
+    """Write the versions that the image bot has committed into CATALOG: all of them, or none if anything is wrong.
+
+    A file in which an anchor repeats a version is left alone; the others are written, and the exit code is 1.
+    """
     from render.sync import plan_sync, write_sync
 
     made = plan_sync(catalog, platform_path, out=out, automation=automation, only=frozenset(only), also=also)
     for name in only:
         if not made.failed and name not in made.build.names:
             raise click.UsageError(f"--only {name}: there is no such service in the catalog")
-    stops = made.failed or (fail_on == "warning" and bool(made.diagnostics))
+    stops = made.failed or (fail_on == "warning" and bool(made.diagnostics or made.left))
     written = not (stops or dry_run)
     if written:
         made.diagnostics += write_sync(made)
         stops = made.failed
     _tell(made, style, stops=stops, dry_run=dry_run, quiet=quiet)
-    sys.exit(EXIT_PROBLEMS if stops or (dry_run and made.files) else 0)
+    sys.exit(EXIT_PROBLEMS if stops or made.left or (dry_run and made.files) else 0)
 
 
 def _tell(made: Sync, style: str, *, stops: bool, dry_run: bool, quiet: bool) -> None:
@@ -100,19 +103,20 @@ def _tell(made: Sync, style: str, *, stops: bool, dry_run: bool, quiet: bool) ->
     from render.report import faults_line, render_json, render_report
     from render.sync_report import lines, summary
 
+    told = sorted({*made.diagnostics, *made.left})
     if style == "json":
-        click.echo(render_json(made.diagnostics, summary(made, written=not (stops or dry_run))), nl=False)
+        click.echo(render_json(told, summary(made, written=not (stops or dry_run))), nl=False)
         return
     if dry_run and style != "github":
         for file in made.files:
             click.echo(tree.diff(file.path, file.before, file.after), nl=False)
     stdout = style == "github"
     colour = not stdout and sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-    text = render_report(made.diagnostics, style, colour=colour)
+    text = render_report(told, style, colour=colour)
     if text:
         click.echo(text, nl=False, err=not stdout, color=True)
-    if made.diagnostics and (stops or not quiet):
-        click.echo(faults_line(made.diagnostics, made.sources), err=True)
+    if told and (stops or made.left or not quiet):
+        click.echo(faults_line(told, made.sources), err=True)
     if not made.failed and not quiet:
         for line in lines(made, writing=not (stops or dry_run)):
             click.echo(line, err=True)

@@ -249,8 +249,9 @@ CODES: dict[str, Page] = {
     "R512": Page(
         "A version that cannot be written into the catalog",
         _E,
-        "`render sync` changes only the scalars that hold a version: not one that an anchor repeats elsewhere, and none "
-        "after which the catalog would not build. Nothing is written then; `--only` leaves the service out.",
+        "`render sync` changes only the scalars that hold a version. A file in which an anchor repeats one elsewhere is "
+        "left alone, and the others are written. Where the catalog would not build with a version, nothing is "
+        "written; `--only NAME` writes those of other services.",
     ),
     "R601": Page(
         "The override table",

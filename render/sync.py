@@ -11,46 +11,26 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
-from render.build import Build, build
+from render.build import Build
 from render.catalog import Definition, read_catalog, reason_of
-from render.committed import Committed
 from render.diagnostics import Diagnostic, Location
-from render.files import read_bytes, repository
-from render.flux.overrides import Table
+from render.files import read_bytes
 from render.model import schema
 from render.model.read import INVALID, Reader
 from render.plan.context import Context, Report
-from render.plan.images import Images
 from render.plan.kept import judge_all, keep_all, refuse, refuse_lost
-from render.plan.policy import Policies
-from render.plan.sources import Charts
+from render.sync_clusters import Cluster, Reach, declared, open_cluster, reach
 from render.sync_edits import Change, Edit, add_change, shown, version
 from render.writer import replace
 from render.yaml.source import Mapping, Source, parse
 from render.yaml.splice import SpliceError, Splicer
 
 if TYPE_CHECKING:
-    from render.catalog import PlatformFile
     from render.model.service import Service
 
 _BOM = b"\xef\xbb\xbf"
-
-
-@dataclass(slots=True)
-class Reach:
-    """What another cluster of the same catalog gets from a change."""
-
-    change: Change
-    cluster: str
-    platform: str
-    """Path of its platform file."""
-    before: str
-    """The image that it pulls now."""
-    after: str
-    refused: str = ""
-    """Why that cluster would not build any more; empty when it would."""
 
 
 @dataclass(slots=True)
@@ -71,6 +51,9 @@ class Sync:
     files: list[FileChange] = field(default_factory=list)
     reached: list[Reach] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    """What is wrong; an error among them stops everything."""
+    left: list[Diagnostic] = field(default_factory=list)
+    """Errors of files that are left alone, while the others are written: an anchor repeats the version."""
     sources: int = 0
     """Files read."""
 
@@ -78,15 +61,6 @@ class Sync:
     def failed(self) -> bool:
         """Whether nothing may be written."""
         return any(fault.severity == "error" for fault in self.diagnostics)
-
-
-@dataclass(slots=True)
-class _Cluster:
-    """One platform file with its rendering."""
-
-    made: Build
-    context: Context
-    path: Path
 
 
 def plan_sync(
@@ -104,8 +78,8 @@ def plan_sync(
     files of other clusters of the same catalog. A service is refused (R510) where the committed value belongs to
     another image or is decided by an override, and (R512) where its place cannot be written or the result not built.
     """
-    cluster = _cluster(catalog, platform_path, out, automation=automation)
-    others = [_cluster(catalog, path, None, automation=True) for path in also]
+    cluster = open_cluster(catalog, platform_path, out, automation=automation)
+    others = [open_cluster(catalog, path, None, automation=True) for path in also]
     made = Sync(cluster.made, sources=cluster.made.sources + len(others))
     for one in (cluster, *others):
         made.diagnostics += (fault for fault in one.made.diagnostics if fault.code != "R510")
@@ -122,6 +96,7 @@ def plan_sync(
         if edits and file.path is not None:
             _change(made, cluster, others, file.path, edits)
     made.diagnostics = sorted(set(made.diagnostics))
+    made.left.sort()
     made.changes.sort(key=lambda change: change.service)
     made.reached.sort(key=lambda one: (one.change.service, one.cluster, one.platform))
     return made
@@ -153,35 +128,12 @@ def _unwritten(path: str, reason: str) -> Diagnostic:
     )
 
 
-def _cluster(catalog: Path, path: Path, out: Path | None, *, automation: bool) -> _Cluster:
-    def root(file: PlatformFile) -> Path:
-        return out if out is not None else repository(path) / file.platform.root
-
-    made = build(catalog, path, automation=automation, root=root)
-    platform = made.platform
-    committed = Committed(made.root) if made.root is not None else None
-    entries = (platform.platform.registries.image_overrides or []) if platform is not None else []
-    # Without a platform file the build has failed, and nobody asks the context.
-    context = Context(cast("Any", platform), entries, Table(made.table), automation, committed)
-    return _Cluster(made, context, path)
-
-
-def _declared(context: Context, definition: Definition, report: Report) -> Images:
-    """Return the images of a service as a build has them before the bot's values are looked at."""
-    images = Images(context, definition, Charts(context, definition, report).entry(), report)
-    images.declare()
-    policies = Policies(context, definition.service.name, report)
-    for plan in images.plans:
-        plan.policy = policies.plan(plan)
-    return images
-
-
 def _edit(made: Sync, context: Context, index: int, definition: Definition) -> Edit:
     """Return what is to change in one service; what cannot be synced is reported."""
     service = definition.service.name
     edit = Edit(index, definition)
     report = Report(definition.source)
-    images = _declared(context, definition, report)
+    images = declared(context, definition, report)
     verdicts, lost = judge_all(context, service, images)
     for verdict in verdicts:
         if verdict.wanted is not None:
@@ -197,11 +149,15 @@ def _edit(made: Sync, context: Context, index: int, definition: Definition) -> E
     return edit
 
 
-def _change(made: Sync, cluster: _Cluster, others: list[_Cluster], path: str, edits: list[Edit]) -> None:
+def _change(made: Sync, cluster: Cluster, others: list[Cluster], path: str, edits: list[Edit]) -> None:
     """Change one file, and prove that it then says what it is to say; otherwise report why not."""
     source = edits[0].definition.source
     splicer = Splicer(source.text)
     changes = [change for edit in edits for change in edit.changes]
+    held = [fault for change in changes if (fault := _behind(source, splicer, change)) is not None]
+    if held:
+        made.left += held
+        return
     faults = [fault for change in changes if (fault := _in_place(source, splicer, change)) is not None]
     if not faults:
         text = splicer.splice({place: value for change in changes for place, value in change.values.items()})
@@ -215,11 +171,11 @@ def _change(made: Sync, cluster: _Cluster, others: list[_Cluster], path: str, ed
     made.changes += changes
     for edit in edits:
         for other in others:
-            made.reached += _reach(other, edit, definitions[edit.index])
+            made.reached += reach(other, edit, definitions[edit.index])
 
 
-def _in_place(source: Source, splicer: Splicer, change: Change) -> Diagnostic | None:
-    """Return why the scalars of an image cannot be changed where they stand."""
+def _behind(source: Source, splicer: Splicer, change: Change) -> Diagnostic | None:
+    """Return that an anchor repeats what would change, if one does."""
     for where in change.values:
         anchor = splicer.anchor_of(where)
         if anchor is not None:
@@ -227,10 +183,15 @@ def _in_place(source: Source, splicer: Splicer, change: Change) -> Diagnostic | 
                 "R512",
                 change.node,
                 f"`{change.label}` stands behind the anchor `&{anchor.name}`, which is used elsewhere",
-                cause=f"`{shown(change.new)}` would take effect wherever `*{anchor.name}` stands",
+                cause=f"`{shown(change.new)}` would hold wherever `*{anchor.name}` stands; the file is left alone",
                 hint=f"write `{version(change.new)}` there yourself, or write the value out in both places",
                 related=((Location(source.path, *anchor.used), "used here"),),
             )
+    return None
+
+
+def _in_place(source: Source, splicer: Splicer, change: Change) -> Diagnostic | None:
+    """Return why the scalars of an image cannot be changed where they stand."""
     try:
         splicer.splice(change.values)
     except SpliceError as error:
@@ -272,7 +233,7 @@ def _prove(context: Context, edit: Edit, after: Definition | None) -> Iterator[D
         yield _cannot(source, edit.changes[0], "the file would not be valid any more")
         return
     report = Report(after.source)
-    images = _declared(context, after, report)
+    images = declared(context, after, report)
     keep_all(context, after.service.name, images, report)
     errors = [one for one in report.items if one.severity == "error" and (one.code, one.message) not in edit.known]
     made = {image.label: image for image in images.plans}
@@ -288,27 +249,3 @@ def _prove(context: Context, edit: Edit, after: Definition | None) -> Iterator[D
         if (image.declared or image.reference) != change.new:
             yield _cannot(source, change, "it would not be read as that version")
         change.changes_policy = image.policy != change.policy
-
-
-def _reach(other: _Cluster, edit: Edit, after: Definition) -> Iterator[Reach]:
-    """Yield what another cluster would pull in place of what it pulls now."""
-    old, faults = _effective(other.context, edit.definition)
-    new, errors = _effective(other.context, after)
-    assert other.made.platform is not None
-    for change in edit.changes:
-        before, now = old.get(change.label, ""), new.get(change.label, "")
-        refused = ""
-        if not faults:
-            refused = next((one.message for one in errors if f"`{change.label}`" in one.message), "")
-        if before != now or refused:
-            name = other.made.platform.platform.cluster
-            yield Reach(change, name, other.made.platform.source.path, before, now, refused)
-
-
-def _effective(context: Context, definition: Definition) -> tuple[dict[str, str], list[Diagnostic]]:
-    """Return what a cluster pulls for each image of a service, and what a build says against it."""
-    report = Report(definition.source)
-    images = _declared(context, definition, report)
-    keep_all(context, definition.service.name, images, report)
-    faults = [fault for fault in report.items if fault.severity == "error"]
-    return {image.label: image.effective for image in images.plans}, faults

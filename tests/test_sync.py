@@ -407,26 +407,6 @@ NOT_WRITTEN = {
         "R512",
         "add `tag: 1.4.0` there",
     ),
-    "text block": (
-        service("{at: app}", more=f"values:\n  app: &x |-\n    {NAME}:1.2.3\n  other: *x\n"),
-        PLATFORM,
-        "R512",
-        "stands behind the anchor `&x`",
-    ),
-    "alias": (
-        service("{at: app}", more=f"values: {{self: &image '{NAME}:1.2.3', app: *image}}\n"),
-        PLATFORM,
-        "R512",
-        "stands behind the anchor `&image`",
-    ),
-    "merged mapping": (
-        service(
-            "{at: app}", more=f"values:\n  base: &base {{repository: {NAME}, tag: 1.2.3}}\n  app:\n    <<: *base\n"
-        ),
-        PLATFORM,
-        "R512",
-        "stands behind the anchor `&base`",
-    ),
     "fault in the catalog": (service() + "wishes: 1\n", PLATFORM, "R101", "unknown field `wishes`"),
 }
 
@@ -446,6 +426,43 @@ def test_nothing_is_written_where_anything_is_wrong(tmp_path: Path, case: str) -
     assert told in ran.err
     assert "->" not in ran.err.replace("-->", "")
     assert (text, other) == (catalog(made), catalog(made, "other"))
+
+
+REPEATED = {
+    "text block": (
+        service("{at: app}", more=f"values:\n  app: &x |-\n    {NAME}:1.2.3\n  other: *x\n"),
+        "stands behind the anchor `&x`",
+    ),
+    "alias": (
+        service("{at: app}", more=f"values: {{self: &image '{NAME}:1.2.3', app: *image}}\n"),
+        "stands behind the anchor `&image`",
+    ),
+    "merged mapping": (
+        service(
+            "{at: app}", more=f"values:\n  base: &base {{repository: {NAME}, tag: 1.2.3}}\n  app:\n    <<: *base\n"
+        ),
+        "stands behind the anchor `&base`",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REPEATED)
+def test_file_with_an_anchor_is_left_alone_and_the_others_are_written(tmp_path: Path, case: str) -> None:
+    text, told = REPEATED[case]
+    text += "---\n" + service().replace("name: web", "name: second")
+    other = service().replace("name: web", "name: other")
+    policies = [{"name": name, "tag": "1.4.0"} for name in ("web", "second", "other")]
+    made = moved(tmp_path, text, *policies, other=other)
+
+    ran = made.run("sync")
+
+    assert ran.code == 1
+    assert told in ran.err
+    assert ran.err.endswith(
+        "1 error in 1 file (3 checked)\nother: 1.2.3 -> 1.4.0 (catalog/other.yaml:3)\n1 value written, 1 file changed\n"
+    )
+    assert text == catalog(made)
+    assert other.replace("1.2.3", "1.4.0") == catalog(made, "other")
 
 
 def test_other_services_are_written_when_one_is_left_out(tmp_path: Path) -> None:
