@@ -248,7 +248,7 @@ def _print(found: Diff | None, old: Tree, new: Tree, style: str) -> None:
             click.echo(render_text(found, colour=colour), nl=False, color=colour)
         _report(told, sum(tree.checked for tree in (old, new) if tree.failed or tree is new))
     for _, tree in failed:
-        click.echo(f"nothing is compared: {tree.title} does not render", err=True)
+        click.echo(f"nothing is compared: {tree.title} cannot be rendered or read", err=True)
     if found is not None:
         click.echo(counts(found), err=True)
 

@@ -16,6 +16,8 @@ from render.diff_report import (
     groups,
     headline,
     image_rows,
+    listed,
+    short,
     tables,
     value_lines,
     warnings,
@@ -32,6 +34,7 @@ _LINES = 80
 _RESERVE = 600
 """Characters kept for the notes of what was cut."""
 _PLACES = 3
+_NAMES = 50
 _MARKS = {status: f"&#{ord(mark)};" for status, mark in MARKS.items()}
 """A mark at the beginning of a line would begin a list."""
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>#|~&\"']")
@@ -48,16 +51,16 @@ def render_markdown(diff: Diff, titles: Titles, *, limit: int = LIMIT) -> str:
     page.items([f"- ⚠️ {_told(line)}\n" for line in warnings(diff)], "warning", limit // 6)
     page.table("| image | becomes | where |\n|---|---|---|\n", [_row(row) for row in image_rows(diff)], limit // 3)
     for releases, changes in tables(diff):
-        names = "".join(f"- {_code(str(one.id))}\n" for one in releases)
+        names = _list([str(one.id) for one in releases])
         lines = [line for change in changes for line in _cut(change_lines(change))]
         title = f"{_MARKS['changed']} the override table of {count(len(releases), 'release')}"
-        page.block(_folded(title, f"{_fence(lines)}\n{names}"), f"- {title}\n")
+        page.block(_folded(title, f"{_fence(lines)}\n{names}"), f"- {title}\n", len(releases))
     for alike, changed in groups(diff):
-        page.block(_alike(alike, changed), "".join(f"- {_title(one)}\n" for one in alike))
-    for listed, verb in ((diff.upgraded, "upgraded"), (diff.installed, "installed")):
-        if listed:
-            title = f"{count(len(listed), 'release')} {verb}"
-            page.block(_folded(title, "".join(f"- {_code(name)}\n" for name in listed)), f"- {title}\n")
+        page.block(_alike(alike, changed), f"- {_heading(alike)}\n", len(alike))
+    for affected, verb in ((diff.upgraded, "upgraded"), (diff.installed, "installed")):
+        if affected:
+            title = f"{count(len(affected), 'release')} {verb}"
+            page.block(_folded(title, _list(affected)), f"- {title}\n")
     return page.text()
 
 
@@ -66,7 +69,7 @@ def render_failure(titles: Titles, failures: Iterable[tuple[str, Sequence[Diagno
     page = _Page(limit)
     page.must(f"{TAG}\n### Rendered changes: {_code(titles.old)} → {_code(titles.new)}\n")
     for title, faults in failures:
-        page.must(f"⚠️ {_code(title)} does not render, so nothing is compared.\n")
+        page.must(f"⚠️ {_code(title)} cannot be rendered or read, so nothing is compared.\n")
         lines = [render_concise(fault).removesuffix("\n") for fault in faults]
         page.block(_fence(_cut(lines), ""), "")
     return page.text()
@@ -103,15 +106,17 @@ class _Page:
             self.must(head + "".join(taken))
         self._drop("image", len(rows) - len(taken))
 
-    def block(self, text: str, title: str) -> None:
-        """Add a folded block, or if that is too long its title alone."""
-        if not self.folded and not self.dropped.get("object") and self._fits(text):
+    def block(self, text: str, title: str, objects: int = 0) -> None:
+        """Add a folded block about some objects, or if that is too long its title alone."""
+        if self.dropped.get("object"):
+            self._drop("object", objects)
+        elif self._fits(text):
             self.must(text)
-        elif self._fits(title) and not self.dropped.get("object"):
+        elif self._fits(title):
             self.folded += 1
             self.must(title)
         else:
-            self._drop("object", 1)
+            self._drop("object", objects)
 
     def _drop(self, noun: str, number: int) -> None:
         if number:
@@ -140,28 +145,30 @@ def _taken(items: list[str], most: int) -> list[str]:
     return taken
 
 
-def _title(one: ObjectDiff) -> str:
-    return f"{_MARKS[one.status]} {_plain(headline(one))}"
+def _heading(objects: list[ObjectDiff]) -> str:
+    one = objects[0]
+    told = _plain(headline(one)) if len(objects) == 1 else f"{len(objects)} objects of kind {_plain(one.id.kind)}"
+    return f"{_MARKS[one.status]} {told}"
 
 
 def _alike(objects: list[ObjectDiff], changes: list[list[str]]) -> str:
     """Return one object, or several that change alike."""
-    one = objects[0]
-    title = _title(one)
+    one, title = objects[0], _heading(objects)
     if one.status == "moved":
         return f"- {title}\n"
     if one.status != "changed":
-        return _folded(title, _fence(_cut([f"{MARKS[one.status]}{line}" for line in value_lines(one.whole)])))
-    names = ""
-    if len(objects) > 1:
-        title = f"{_MARKS[one.status]} {len(objects)} objects of kind {_plain(one.id.kind)}"
-        names = "".join(f"\n- {_code(headline(one))}" for one in objects) + "\n"
+        return _folded(title, _fence(_cut([f"{MARKS[one.status]}{short(line)}" for line in value_lines(one.whole)])))
+    names = f"\n{_list([headline(one) for one in objects])}" if len(objects) > 1 else ""
     lines = [line for change in changes for line in _cut(change)]
-    return _folded(f"{title}: {count(len(changes), 'change')}", _fence(lines) + names)
+    return _folded(f"{title}: {count(len(changes), 'change')}", _fence(_cut(lines, 4 * _LINES)) + names)
 
 
-def _cut(lines: list[str]) -> list[str]:
-    return lines if len(lines) <= _LINES else [*lines[:_LINES], f" … {len(lines) - _LINES} more lines"]
+def _list(names: list[str]) -> str:
+    return "".join(f"- {_code(name)}\n" for name in listed(names, _NAMES))
+
+
+def _cut(lines: list[str], most: int = _LINES) -> list[str]:
+    return lines if len(lines) <= most + 1 else [*lines[:most], f" … {len(lines) - most} more lines"]
 
 
 def _folded(title: str, body: str) -> str:

@@ -115,6 +115,11 @@ def headline(one: ObjectDiff) -> str:
     return str(one.id) if one.id.name == file else f"{one.id} ({file})"
 
 
+def listed(names: list[str], most: int = 10) -> list[str]:
+    """Return names, the last of a longer list as their number."""
+    return names if len(names) <= most + 1 else [*names[:most], f"and {len(names) - most} more"]
+
+
 def value_lines(node: Node | None) -> list[str]:
     """Return a value as YAML, in lines without indentation of their own."""
     if node is None:
@@ -139,17 +144,18 @@ def change_lines(change: Change) -> list[str]:
             before, after = _clip(value_lines(old)[0], value_lines(new)[0])
             same = "  (changed, and not shown)" if before == after else ""
             return [*lines, f"-{before}{same}", f"+{after}{same}"]
-    return lines + [f"-{_short(line)}" for line in value_lines(old)] + [f"+{_short(line)}" for line in value_lines(new)]
+    return lines + [f"-{short(line)}" for line in value_lines(old)] + [f"+{short(line)}" for line in value_lines(new)]
 
 
 def _text_lines(old: str, new: str) -> list[str]:
     """Return the difference of two texts by line."""
     made = difflib.unified_diff(old.split("\n"), new.split("\n"), lineterm="", n=2)
-    lines = [f" {line}" if line.startswith("@@") else _short(line) for line in list(made)[2:]]
+    lines = [f" {line}" if line.startswith("@@") else short(line) for line in list(made)[2:]]
     return lines or [f"-{BLANK}  (changed, and not shown)", f"+{BLANK}  (changed, and not shown)"]
 
 
-def _short(line: str) -> str:
+def short(line: str) -> str:
+    """Return a line without what goes beyond the width."""
     return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"
 
 
@@ -176,16 +182,16 @@ def render_text(diff: Diff, *, colour: bool = False) -> str:
     ]
     for releases, changes in tables(diff):
         lines = [f"   {line}" for change in changes for line in change_lines(change)]
-        names = f"   in {', '.join(str(one.id) for one in releases)}"
+        names = f"   in {', '.join(listed([str(one.id) for one in releases]))}"
         blocks.append([f"~ override table of {count(len(releases), 'release')}", *lines, names])
     rows = image_rows(diff)
     if rows:
         blocks.append(["images", *(f"  {line}" for row in rows for line in _row_text(row))])
     told = warnings(diff)
     if diff.upgraded:
-        told.append(f"upgraded: {', '.join(diff.upgraded)}")
+        told.append(f"upgraded: {', '.join(listed(diff.upgraded))}")
     if diff.installed:
-        told.append(f"installed: {', '.join(diff.installed)}")
+        told.append(f"installed: {', '.join(listed(diff.installed))}")
     if told:
         blocks.append(["releases", *(f"  {line}" for line in told)])
     lines = [line for block in blocks for line in [*map(printable, block), ""]]

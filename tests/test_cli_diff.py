@@ -130,9 +130,9 @@ def test_base_that_does_not_render_is_told_and_nothing_is_compared(fleet: Projec
 
     assert (ran.code, ran.out) == (1, "")
     assert " --> HEAD:catalog/web.yaml:7:5\n" in ran.err
-    assert ran.err.endswith("nothing is compared: HEAD does not render\n")
+    assert ran.err.endswith("nothing is compared: HEAD cannot be rendered or read\n")
     page = fleet.run("diff", "--base", "HEAD", "--format", "markdown")
-    assert (page.code, "does not render, so nothing is compared." in page.out) == (1, True)
+    assert (page.code, "cannot be rendered or read, so nothing is compared." in page.out) == (1, True)
     assert "HEAD:catalog/web.yaml:7:5: R101" in page.out
     made = json.loads(fleet.run("diff", "--base", "HEAD", "--format", "json").out)
     assert (made["failed"], made["objects"], made["diagnostics"][0]["code"]) == (["old"], [], "R101")
@@ -144,7 +144,7 @@ def test_working_tree_that_does_not_render_is_told(fleet: Project) -> None:
 
     assert (ran.code, ran.out) == (1, "")
     assert " --> catalog/web.yaml:7:5\n" in ran.err
-    assert ran.err.endswith("nothing is compared: the working tree does not render\n")
+    assert ran.err.endswith("nothing is compared: the working tree cannot be rendered or read\n")
 
 
 def test_revision_without_catalog_is_no_empty_tree(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_folder_without_a_tree_is_no_mass_deletion(fleet: Project, sides: tuple[
 
     assert (ran.code, ran.out) == (1, "")
     assert "error[R001]: there is no rendered output in this folder\n --> empty\n" in ran.err
-    assert ran.err.endswith("nothing is compared: empty does not render\n")
+    assert ran.err.endswith("nothing is compared: empty cannot be rendered or read\n")
 
 
 def test_file_that_cannot_be_read_is_no_deletion(fleet: Project, tmp_path: Path) -> None:

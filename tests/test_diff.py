@@ -568,6 +568,17 @@ def test_one_huge_object_is_cut_and_not_the_page() -> None:
     assert " more lines" in page
 
 
+def test_long_lists_of_names_are_counted() -> None:
+    old = {
+        f"apps/a{index}/helmrelease.yaml": HELMRELEASE.replace("name: web", f"name: a{index}") for index in range(99)
+    }
+    made = differences(old, {path: text + TABLE for path, text in old.items()})
+
+    assert "upgraded: demo/a0, demo/a1, " in render_text(made)
+    assert ", and 89 more\n" in render_text(made)
+    assert "- <code>and 49 more</code>\n" in render_markdown(made, TITLES)
+
+
 def test_markdown_cannot_be_broken_out_of() -> None:
     name = "</details>|`*<script>"
     old = f"kind: A\napiVersion: b/v1\nmetadata: {{name: '{name}'}}\nimage: 'x/y:1'\nt: \"```\\n# x\\n\"\n"
