@@ -233,7 +233,7 @@ def read_definitions(path: str, label: str) -> CatalogFile:
         _hide_secrets(source, root)
         before = len(file.faults)
         value = Reader(source, file.faults).read(check, root, "")
-        refused = {fault.location for fault in file.faults[before:]}
+        refused = {fault.location for fault in file.faults}
         file.faults += (fault for fault in _lint_scalars(source, root) if fault.location not in refused)
         if value is not INVALID and not any(fault.severity == "error" for fault in file.faults[before:]):
             assert type(root) is Mapping
@@ -269,14 +269,19 @@ def _hide_secrets(source: Source, root: Node) -> None:
 
 
 def _lint_scalars(source: Source, root: Node) -> list[Diagnostic]:
-    """Return warnings of plain scalars that the two readers in Flux's path take differently; each place once."""
+    """Return what the kustomize build would fail on, and plain scalars that two readers take differently.
+
+    Each place once.
+    """
     faults: list[Diagnostic] = []
     seen: set[int] = set()
     stack: list[Node] = [root]
     while stack:
         node = stack.pop()
         if type(node) is Scalar:
-            if not node.style and scalar.readers_differ(node.text):
+            if not scalar.is_carried(node.text, plain=not node.style):
+                faults.append(_not_carried(source, node))
+            elif not node.style and scalar.readers_differ(node.text):
                 faults.append(_differing(source, node, "value"))
             continue
         if id(node) in seen:
@@ -287,10 +292,34 @@ def _lint_scalars(source: Source, root: Node) -> list[Diagnostic]:
             continue
         assert type(node) is Mapping
         for key, value in node.entries:
-            if not key.style and scalar.keys_differ(key.text):
+            if not key.style and scalar.kyaml(key.text).kind != "string":
+                faults.append(_not_a_key(source, key))
+            elif not scalar.is_carried(key.text):
+                faults.append(_not_carried(source, key))
+            elif not key.style and scalar.keys_differ(key.text):
                 faults.append(_differing(source, key, "key"))
             stack.append(value)
-    return faults
+    return list(dict.fromkeys(faults))
+
+
+def _not_a_key(source: Source, key: Scalar) -> Diagnostic:
+    shown = source.shown(key)
+    kind = {"bool": "boolean", "timestamp": "date"}.get(scalar.kyaml(key.text).kind, "number")
+    return source.fault(
+        "R007",
+        key,
+        f"a key must be a string, not the {kind} `{shown}`",
+        cause="the kustomize build of the whole tree fails on it",
+        hint=f'quote it: `"{shown}"`' if shown == key.text else "quote it",
+    )
+
+
+def _not_carried(source: Source, node: Scalar) -> Diagnostic:
+    if not node.style and node.text.isascii() and node.text.isprintable():
+        what, hint = f"`{source.shown(node)}` is no number that JSON has", "quote it if it is text"
+    else:
+        what, hint = "the text holds a control character that kustomize cannot write", "remove it"
+    return source.fault("R009", node, what, cause="the kustomize build of the whole tree fails on it", hint=hint)
 
 
 def _differing(source: Source, node: Scalar, what: str) -> Diagnostic:
@@ -301,6 +330,7 @@ def _differing(source: Source, node: Scalar, what: str) -> Diagnostic:
         node,
         f"two readers take the {what} `{shown}` differently",
         cause="the kustomize build reads YAML by other rules than Helm and postBuild substitution do",
-        hint=f"quote it if it is text{quoted}, or write it in one plain form, such as `true` or `17`",
+        hint=f"quote it if it is text{quoted}"
+        + (", or write it in one plain form, such as `true` or `17`" if what == "value" else ""),
         severity="warning",
     )

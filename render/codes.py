@@ -63,6 +63,12 @@ CODES: dict[str, Page] = {
         "A file in Git is read by kyaml (the kustomize build) and later by sigs.k8s.io/yaml (postBuild, Helm). They differ "
         "on some plain scalars: `yes`, `0o17`, `2024-07-01`. The value is written as it is; quote it if it is text.",
     ),
+    "R009": Page(
+        "A value that kustomize cannot write",
+        _E,
+        "kustomize writes its output by way of JSON, which has no infinities and no `.nan`, and reads it once more, where control "
+        "characters from DEL on are refused, escaped or not. The build of the whole tree would fail.",
+    ),
     "R101": Page(
         "Unknown field",
         _E,

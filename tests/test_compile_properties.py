@@ -368,9 +368,9 @@ def test_a_resource_that_kustomize_refuses_or_takes_twice_is_refused(name: str) 
 
 
 def test_a_key_overrides_a_merged_one_that_a_reader_takes_for_the_same() -> None:
-    values = "values: {a: &a {0x1: x}, b: {<<: *a, 1: y}}\n"
+    values = "values: {a: &a {yes: x}, b: {<<: *a, 'true': y}}\n"
 
     made = check({"catalog/web.yaml": document({"name": "web", "source": {"chart": CHART}}) + values})
 
     assert made is not None
-    assert "    b:\n      1: y\n" in made.files["apps/web/helmrelease.yaml"]
+    assert "    b:\n      'true': y\n" in made.files["apps/web/helmrelease.yaml"]

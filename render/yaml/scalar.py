@@ -47,6 +47,7 @@ _PLAIN = re.compile(
 # What ends a line, and what go-yaml's reader refuses (DEL among it).
 _BREAKS = re.compile("[\n\r\x85\u2028\u2029]")
 _UNREADABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufeff\ufffe\uffff]")
+_UNCARRIED = re.compile("[\x7f-\x84\x86-\x9f\ufffe\uffff]")
 _MAX_KEY = 1024
 
 _DECIMAL = re.compile(r"[-+]?(?:0|[1-9][0-9]*)\Z")
@@ -180,6 +181,17 @@ def readers_differ(text: str) -> bool:
     """Whether the two readers take the plain scalar, as a value, for different things."""
     one, other = sigs(text), kyaml(text)
     return one.kind != other.kind or one.value != other.value
+
+
+def is_carried(text: str, *, plain: bool = False) -> bool:
+    """Whether kustomize can write the scalar: its output passes through JSON, and through a strict YAML reader.
+
+    JSON has no infinities; the reader refuses the characters from DEL on that YAML does not count as printable, in any
+    form. (Those below the space are escaped in between.)
+    """
+    if (not text.isascii() or "\x7f" in text) and _UNCARRIED.search(text):
+        return False
+    return not (plain and (text in _INFINITIES or text in _NANS))
 
 
 def keys_differ(text: str) -> bool:
