@@ -27,6 +27,7 @@ from render.flux.overrides import Entry, Table
 from render.flux.versions import hooks
 from render.identities import Identities, Owner
 from render.model.read import Record
+from render.plan import paths
 from render.plan.cluster import MANY_SERVICES, kustomization, plan_cluster
 from render.plan.context import Context, Header, header_of
 from render.plan.fluxtree import Rendered, release_timeout
@@ -34,6 +35,7 @@ from render.plan.objects import Identity
 from render.plan.platform import check_platform
 from render.plan.service import FILES, PolicyName, ServicePlan, plan_service
 from render.plan.sources import SourcePlan
+from render.plan.table_notes import PlacedTable, TableNotes
 from render.plan.workload import Document
 from render.texts import Texts
 from render.yaml.source import Mapping
@@ -62,6 +64,8 @@ class Build:
     platform: PlatformFile | None = None
     table: list[Entry] = field(default_factory=list)
     """The override table that was applied."""
+    placed: PlacedTable | None = None
+    """The table with its place; None without a platform file."""
     names: frozenset[str] = frozenset()
     """Names of all services, disabled ones included."""
     root: Path | None = None
@@ -93,7 +97,7 @@ def build(
     automation: bool = True,
     root: Callable[[PlatformFile], Path] | None = None,
     reset: frozenset[str] = frozenset(),
-    overrides: list[Entry] | None = None,
+    overrides: PlacedTable | None = None,
     visit: Callable[[ServicePlan], None] | None = None,
 ) -> Build:
     """Render a catalog; every fault of every file is in the result's diagnostics, sorted by place.
@@ -112,12 +116,15 @@ def build(
         made.diagnostics += check_platform(platform, automation=automation)
         given = platform.platform.registries.image_overrides or []
         if overrides is not None:
-            given = [_override(entry) for entry in overrides]
+            given = [_override(entry) for entry in overrides.entries]
         broken = any(fault.severity == "error" for fault in made.diagnostics)
         made.table = [] if broken else [Entry(e.name, e.new_name or "", e.new_tag or "", e.digest or "") for e in given]
         made.root = root(platform) if root is not None else None
         committed = Committed(made.root) if made.root is not None else None
         context = Context(platform, [] if broken else given, Table(made.table), automation, committed, reset)
+        node = paths.find(platform.root, ("registries", "imageOverrides"))
+        made.placed = overrides or PlacedTable(made.table, platform.source, node)
+        context.notes = TableNotes(made.placed) if made.table else None
     # Trees and plans have no cycles, so reference counts free them; the collector would only search in vain.
     collects = gc.isenabled()
     gc.disable()
@@ -372,6 +379,8 @@ class _Builder:
                     severity="warning",
                 )
             )
+        if context.notes is not None:
+            self.made.diagnostics += context.notes.finish()
         if self.carries_table and hooks(context.flux) == "nohooks":
             self.made.diagnostics.append(_hooks_escape(context))
         settings = context.platform.image_automation

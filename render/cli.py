@@ -23,6 +23,7 @@ from render.cli_sync import sync
 if TYPE_CHECKING:
     from render.build import Build
     from render.catalog import PlatformFile
+    from render.plan.service import ServicePlan
     from render.tree import Changes
 
 EXIT_PROBLEMS, EXIT_BUG = 1, 3
@@ -156,11 +157,21 @@ def build(inputs: Inputs, force: tuple[Path, ...], verbose: bool) -> None:
 @cli.command(epilog="Examples:\n\n  render check\n\n  render check --only pihole --format github")
 @input_options
 @click.option("--only", multiple=True, metavar="NAME", help="Compare the files of this service only (repeatable).")
-def check(inputs: Inputs, only: tuple[str, ...]) -> None:
+@click.option(
+    "--tree",
+    "trees",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Compare nothing; find HelmReleases in this folder that lack the override table (repeatable).",
+)
+def check(inputs: Inputs, only: tuple[str, ...], trees: tuple[Path, ...]) -> None:
     """Tell what `build` would change, as a unified diff; exit 1 if anything."""
     from render import tree
 
     session = _Session(inputs)
+    if trees:
+        session.finish_trees(trees)
     made = session.render({"--only": only})
     if made.failed:
         session.finish(made, None)
@@ -205,14 +216,23 @@ class _Session:
         self.inputs = inputs
         self.root = inputs.out if inputs.out is not None else Path()
 
-    def render(self, named: Mapping[str, Sequence[str]] = MappingProxyType({})) -> Build:
+    def render(
+        self,
+        named: Mapping[str, Sequence[str]] = MappingProxyType({}),
+        visit: Callable[[ServicePlan], None] | None = None,
+    ) -> Build:
         """Render the catalog, and find the output root; the options of `named` must name services."""
         from render.build import build
 
         inputs = self.inputs
         reset = frozenset(inputs.reset_tags)
         made = build(
-            inputs.catalog, inputs.platform_path, automation=inputs.automation, root=self._find_root, reset=reset
+            inputs.catalog,
+            inputs.platform_path,
+            automation=inputs.automation,
+            root=self._find_root,
+            reset=reset,
+            visit=visit,
         )
         if made.root is not None:
             self.root = made.root
@@ -256,7 +276,20 @@ class _Session:
         """Whether what was found forbids writing, or success."""
         return made.failed or (self.inputs.fail_on == "warning" and bool(made.diagnostics))
 
-    def finish(self, made: Build, changes: Changes | None, *, checking: bool = False) -> None:
+    def finish_trees(self, folders: Sequence[Path]) -> None:
+        """Report the HelmReleases of some folders that do not carry the override table, and leave."""
+        from render.carried import Emitted, check_trees
+
+        emitted = Emitted()
+        made = self.render(visit=emitted)
+        if made.placed is not None and not made.failed:
+            found = check_trees(folders, made.placed, emitted, made.root)
+            made.sources += found.files
+            made.diagnostics = sorted({*made.diagnostics, *found.diagnostics})
+            self.finish(made, None, last=found.line)
+        self.finish(made, None)
+
+    def finish(self, made: Build, changes: Changes | None, *, checking: bool = False, last: str = "") -> None:
         """Report and leave with the exit code."""
         stale = checking and changes is not None and not changes.is_clean
         if self.inputs.style == "json":
@@ -265,6 +298,8 @@ class _Session:
             click.echo(render_json(made.diagnostics, _summary(made, changes)), nl=False)
         else:
             self._tell(made, changes, checking=checking)
+        if last and not self.inputs.quiet:
+            click.echo(last, err=True)
         sys.exit(EXIT_PROBLEMS if self.stops(made) or stale else 0)
 
     def _tell(self, made: Build, changes: Changes | None, *, checking: bool) -> None:

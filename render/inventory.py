@@ -86,7 +86,7 @@ def take_inventory(catalog: Path, platform_path: Path, overrides: PlacedTable | 
                     Unreached(plan.name, rows[-1].image, f"values.{key}" if key else rows[-1].at, image.reach_values)
                 )
 
-    made = build(catalog, platform_path, visit=visit, overrides=overrides.entries if overrides else None)
+    made = build(catalog, platform_path, visit=visit, overrides=overrides)
     if made.failed:
         return Inventory(made)
     used = {index for row in rows for index in row.entries}

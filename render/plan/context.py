@@ -14,6 +14,7 @@ from render.yaml.source import Mapping, Node, Sequence, Source
 
 if TYPE_CHECKING:
     from render.model.platform import Credentials, Override, Platform
+    from render.plan.table_notes import TableNotes
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,8 @@ class Context:
     headers: dict[str, Header] = field(default_factory=dict)
     is_complete: bool = True
     """False when a file could not be read, so that a name may be missing from `headers`."""
+    notes: TableNotes | None = None
+    """What is surprising about the table; None without one."""
 
     @property
     def platform(self) -> Platform:
@@ -78,12 +81,8 @@ class Context:
         return best
 
     def override_place(self, index: int) -> Location:
-        """Return the place of an override entry in the platform file."""
-        registries = self.file.root.get("registries")
-        entries = registries.get("imageOverrides") if type(registries) is Mapping else None
-        if type(entries) is Sequence and index < len(entries.items):
-            return self.file.source.place(entries.items[index])
-        return self.file.source.place(None)
+        """Return the place of an entry of the override table."""
+        return self.notes.table.place(index) if self.notes is not None else self.file.source.place(None)
 
 
 class Report:

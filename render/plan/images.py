@@ -194,6 +194,8 @@ class Images:
         for plan in sound:
             self._settle(plan)
             self._decide(plan)
+        if self.context.notes is not None and mode != "none":
+            self.context.notes.note_all(sound, self.report.source)
 
     def take(self, plan: ImagePlan, reference: Reference) -> None:
         """Write another version of an image than the declared one."""
