@@ -15,7 +15,7 @@ from render.plan.context import Context, Header, Report, node_at
 from render.plan.images import Images
 from render.plan.sources import ChartPlan, plain
 from render.yaml.emit import Commented
-from render.yaml.source import Mapping, Node, Scalar, Source
+from render.yaml.source import Mapping, Node, Scalar, Sequence, Source
 
 if TYPE_CHECKING:
     from functools import cache
@@ -213,6 +213,8 @@ class Release:
         values = self.images.values
         spec["values"] = values if isinstance(values, Mapping) and values.entries else None
         if self.carries_table and self.context.flux.since("2.9"):
+            if "postRenderStrategy" not in spec:
+                self._check_patches()
             spec.setdefault("postRenderStrategy", "separate")
         return {field: spec.get(field) for field in FIELDS}
 
@@ -313,6 +315,21 @@ class Release:
                     "Flux would shorten it to a name with a hash, and Helm's own tools would not find it",
                     f"set `release.releaseName: {self.header.object_name}`",
                 )
+
+    def _check_patches(self) -> None:
+        """Warn of patches that fail where hooks are rendered apart: without a target a patch must find its object."""
+        for index, renderer in enumerate(self.definition.service.post_renderers):
+            assert isinstance(renderer, Mapping)
+            patches = paths.find(renderer, ("kustomize", "patches"))
+            for number, patch in enumerate(patches.items if type(patches) is Sequence else ()):
+                if type(patch) is Mapping and patch.get("target") is None:
+                    self.report.warn(
+                        "R604",
+                        patch,
+                        f"`postRenderers[{index}].kustomize.patches[{number}]` needs a `target` beside image overrides",
+                        cause="hooks pass the post-renderers apart (`separate`), and a patch that finds nothing fails",
+                        hint="add `target: {kind: …, name: …}`, with which a patch may find nothing",
+                    )
 
     def _check_hooks(self, spec: dict[str, Any]) -> None:
         """Warn where a release that carries the table keeps its hooks from it."""
