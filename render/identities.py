@@ -20,7 +20,8 @@ class Identities:
     def enter(self, identity: Identity, owner: Owner) -> Owner | None:
         """Enter an object; return the owner of the same object when it is there already."""
         kind = self._kinds.setdefault((identity.group, identity.kind), f"{identity.kind}.{identity.group}")
-        key = f"{identity.namespace}/{identity.name}"
+        # Without a namespace an object is one of this namespace to kustomize, as to kubectl.
+        key = f"{identity.namespace or 'default'}/{identity.name}"
         known = self._owners.get(key, ())
         for index in range(0, len(known), 2):
             if known[index] == kind:

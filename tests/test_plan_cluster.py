@@ -330,6 +330,39 @@ def test_object_that_one_service_renders_twice_is_refused(tmp_path: Path) -> Non
     assert codes(made(tmp_path, chart("web", f"extraObjects: [{CONFIG_MAP}, {CONFIG_MAP}]\n"))) == ["R203"]
 
 
+def test_object_without_a_namespace_is_one_of_the_namespace_default(tmp_path: Path) -> None:
+    plain = "{apiVersion: example.org/v1, kind: Thing, metadata: {name: a}}"
+    placed = plain.replace("name: a", "name: a, namespace: default")
+
+    assert codes(made(tmp_path / "a", f"name: web\nextraObjects: [{plain}, {placed}]\n")) == ["R203"]
+    other = placed.replace("default", "other")
+    assert codes(made(tmp_path / "b", f"name: web\nextraObjects: [{plain}, {other}]\n")) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "path", "what"),
+    [
+        ("ConfigMap", "metadata: {name: 12}", "metadata.name", "the number `12`"),
+        ("ConfigMap", "metadata: {name: a, namespace: true}", "metadata.namespace", "the boolean `true`"),
+        ("ConfigMap", "metadata: {name: a, labels: {b: 1.20}}", "metadata.labels.b", "the number `1.20`"),
+        ("ConfigMap", "metadata: {name: a}, data: {port: 80}", "data.port", "the number `80`"),
+        ("Secret", "metadata: {name: a}, stringData: {port: 80}", "stringData.port", "the number `…`"),
+    ],
+)
+def test_value_of_an_extra_object_that_must_be_a_string_is_none(
+    tmp_path: Path, kind: str, more: str, path: str, what: str
+) -> None:
+    (fault,) = made(tmp_path, f"name: web\nextraObjects:\n- {{apiVersion: v1, kind: {kind}, {more}}}\n").diagnostics
+
+    assert (fault.code, fault.message) == ("R103", f"`extraObjects[0].{path}` must be a string, not {what}")
+
+
+def test_null_in_a_map_of_strings_is_carried(tmp_path: Path) -> None:
+    text = "name: web\nextraObjects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: }, data: {b: }}]\n"
+
+    assert only(made(tmp_path, text), "ConfigMap")["data"] == {"b": None}
+
+
 def test_other_api_version_of_one_group_is_the_same_object(tmp_path: Path) -> None:
     other = FOREIGN.replace("v1", "v2")
 

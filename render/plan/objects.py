@@ -9,6 +9,7 @@ from render.catalog import Definition
 from render.flux.kinds import is_cluster_scoped, is_known_group
 from render.flux.override_sites import sites
 from render.flux.overrides import OverrideFailure, Table
+from render.model.read import Reader, compile_schema
 from render.plan import paths
 from render.plan.context import Context, Header, Report, node_at
 from render.plan.images import Images
@@ -63,6 +64,14 @@ class _NodeScalars:
 
 
 _SCALARS = _NodeScalars()
+_TEXT = compile_schema({"type": "string"})
+_TEXTS = compile_schema({"type": "object", "additionalProperties": {"type": "string"}})
+_TEXT_PATHS: tuple[paths.Path, ...] = (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace"))
+_TEXT_MAPS: dict[str, tuple[paths.Path, ...]] = {
+    "v1 ConfigMap": (("data",), ("binaryData",)),
+    "v1 Secret": (("data",), ("stringData",)),
+}
+"""Maps of strings, by API version and kind."""
 _EXAMPLES = {"apiVersion": "apiVersion: v1", "kind": "kind: ConfigMap", "metadata.name": "metadata: {name: …}"}
 
 
@@ -110,6 +119,7 @@ class Extras:
         cluster_scoped = is_cluster_scoped(api_version, kind)
         namespace = metadata.text("namespace") or ""
         if original.get("sops") is None:
+            self._check_strings(f"extraObjects[{index}]", original, f"{api_version} {kind}")
             if not namespace and cluster_scoped is False:
                 namespace = self.header.namespace
                 node = self._put(node, ("metadata", "namespace"), namespace)
@@ -118,6 +128,26 @@ class Extras:
             node = self._override(index, node, f"{kind} {name}")
         group = api_version.rpartition("/")[0]
         return ExtraObject(index, node, Identity(group, kind, namespace, name), api_version, original)
+
+    def _check_strings(self, label: str, original: Mapping, kind: str) -> None:
+        """Refuse values that the API server takes for strings alone: one that is none fails the whole apply."""
+        reader = Reader(self.definition.source, self.report.items)
+        before = len(self.report.items)
+        for path in _TEXT_PATHS:
+            found = paths.find(original, path)
+            if found is not None and not _is_null(found):
+                reader.read(_TEXT, found, f"{label}.{paths.show(path)}")
+        for path in (("metadata", "labels"), *_TEXT_MAPS.get(kind, ())):
+            found = paths.find(original, path)
+            if found is None or _is_null(found):
+                continue
+            if type(found) is not Mapping:
+                reader.read(_TEXTS, found, f"{label}.{paths.show(path)}")
+                continue
+            for key, value in found.entries:
+                if not _is_null(value):
+                    reader.read(_TEXT, value, f"{label}.{paths.show((*path, key.text))}", key)
+        self.report.failed = self.report.failed or len(self.report.items) > before
 
     def _decorate(self, node: Mapping) -> Mapping:
         service = self.definition.service
@@ -188,14 +218,17 @@ class Extras:
         return not is_known_group(extra.api_version)
 
 
+def _is_null(node: Node) -> bool:
+    return type(node) is Scalar and node.is_null
+
+
 def _without_empty(node: Mapping) -> Mapping:
     """Return an object without empty annotations, which the bot's rewrite drops."""
     metadata = node.get("metadata")
     if type(metadata) is not Mapping:
         return node
     found = metadata.get("annotations")
-    is_empty = (type(found) is Mapping and not found.entries) or (type(found) is Scalar and found.is_null)
-    if not is_empty:
+    if found is None or not (_is_null(found) or (type(found) is Mapping and not found.entries)):
         return node
     kept = Mapping([one for one in metadata.entries if one[0].text != "annotations"], metadata.line, metadata.column)
     entries = [(key, kept if key.text == "metadata" else value) for key, value in node.entries]
