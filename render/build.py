@@ -20,6 +20,7 @@ from render.catalog import (
     read_definitions,
     read_file,
     read_platform,
+    shown_path,
 )
 from render.committed import Committed
 from render.diagnostics import Diagnostic, Location, RenderError
@@ -186,6 +187,8 @@ class _Builder:
         self.context.is_complete = is_complete
         for definition in _read_again(deferred):
             self._render(definition, self.headers[definition.service.name])
+        if is_complete and not self.headers and not self.made.failed:
+            self.made.diagnostics.append(_no_service(self.catalog))
         self._check_cycles()
         self.made.names = frozenset(self.headers)
         self._finish()
@@ -393,6 +396,16 @@ def _told_once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     """Sort diagnostics; a value that is refused is not also warned of for its spelling."""
     refused = {one.location for one in diagnostics if one.severity == "error"}
     return sorted({one for one in diagnostics if one.code != "R008" or one.location not in refused})
+
+
+def _no_service(catalog: Path) -> Diagnostic:
+    return Diagnostic(
+        Location(shown_path(catalog)),
+        "R217",
+        "the catalog holds no service",
+        cause="an empty catalog would delete all that runs; this may be the wrong folder, or half a checkout",
+        hint="name the catalog's folder; to remove the last service, keep its file with `enabled: false`",
+    )
 
 
 def _hooks_escape(context: Context) -> Diagnostic:

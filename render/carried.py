@@ -125,7 +125,7 @@ def _check_file(path: Path, table: PlacedTable, emitted: Emitted, own: Path | No
     if b"HelmRelease" not in data:
         return
     text = data.decode("utf-8", errors="replace").removeprefix("\ufeff")
-    is_generated = HEADER.match(text.partition("\n")[0].rstrip("\r")) is not None
+    is_generated = HEADER.match(text.partition("\n")[0].rstrip()) is not None
     if is_generated and own is not None and not _real(path).is_relative_to(own):
         return
     source = Source(shown, text)

@@ -232,6 +232,9 @@ def read_definitions(path: str, label: str) -> CatalogFile:
         root = document.root
         _hide_secrets(source, root)
         before = len(file.faults)
+        if type(root) is Mapping and (key := root.key("apiVersion")) is not None and root.get("kind") is not None:
+            file.faults.append(_kubernetes_object(source, key))
+            continue
         value = Reader(source, file.faults).read(check, root, "")
         refused = {fault.location for fault in file.faults}
         file.faults += (fault for fault in _lint_scalars(source, root) if fault.location not in refused)
@@ -243,6 +246,16 @@ def read_definitions(path: str, label: str) -> CatalogFile:
         names = [document.root.text("name") for document in documents if type(document.root) is Mapping]
         file.broken = [name for name in names if name is not None]
     return file
+
+
+def _kubernetes_object(source: Source, key: Scalar) -> Diagnostic:
+    return source.fault(
+        "R101",
+        key,
+        "this is a Kubernetes object, and no service",
+        cause="every YAML file of the catalog is a ServiceDefinition",
+        hint="put it under `extraObjects` of a service, or outside the catalog",
+    )
 
 
 def with_snippet(fault: Diagnostic) -> Diagnostic:

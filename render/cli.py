@@ -303,7 +303,7 @@ class _Session:
         sys.exit(EXIT_PROBLEMS if self.stops(made) or stale else 0)
 
     def _tell(self, made: Build, changes: Changes | None, *, checking: bool) -> None:
-        from render.report import faults_line, render_report, summary_lines
+        from render.report import faults_line, render_report, render_stale, summary_lines
 
         quiet = self.inputs.quiet
         stdout = self.inputs.style == "github"
@@ -319,9 +319,13 @@ class _Session:
             click.echo(text, nl=False, err=not stdout, color=True)
         if made.diagnostics and not (quiet and not self.stops(made)):
             click.echo(faults_line(made.diagnostics, made.sources), err=True)
-        if changes is not None and not made.failed and not quiet:
-            for line in summary_lines(changes, checking=checking):
-                click.echo(line, err=True)
+        if changes is None or made.failed:
+            return
+        *consequences, counts = summary_lines(changes, checking=checking)
+        for line in consequences if quiet else (*consequences, counts):
+            click.echo(line, err=True)
+        if stdout and checking:
+            click.echo(render_stale(changes, self.root), nl=False)
 
 
 def _summary(made: Build, changes: Changes | None) -> dict[str, object]:
@@ -333,6 +337,8 @@ def _summary(made: Build, changes: Changes | None) -> dict[str, object]:
             "changed": changes.changed,
             "stale": changes.stale,
             "unchanged": changes.unchanged,
+            "uninstalled": changes.uninstalled,
+            "deletedWorkloads": changes.deleted,
         }
         services, held = changes.services, changes.kept
     kept = [{"policy": policy, "catalog": declared, "kept": kept} for policy, declared, kept in held]

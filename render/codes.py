@@ -168,6 +168,12 @@ CODES: dict[str, Page] = {
         "The bot rewrites whole files through kyaml. Annotations in which kyaml keeps its own notes make its run fail, and "
         "the items of a `List` end up in files of their own; a file with either is never updated as it should.",
     ),
+    "R217": Page(
+        "A catalog without services",
+        _E,
+        "Nothing in the catalog would mean that everything in the tree is deleted. It is refused, since it is far more often "
+        "another folder, or a checkout that is not complete. A service with `enabled: false` says that nothing is meant.",
+    ),
     "R301": Page(
         "A fault in a template",
         _E,

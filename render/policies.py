@@ -180,7 +180,7 @@ def decode_tags(data: bytes) -> list[str]:
 
 
 def read_tags(text: str) -> list[str]:
-    """Return each tag once, from a JSON list, an object with one, or from lines (`#` begins a comment).
+    """Return each tag once: from a JSON list, an object with one, or text with blanks between (`#` begins a comment).
 
     The object is what registries answer (`{"tags": […]}`), or what skopeo prints (`{"Tags": […]}`).
     """
@@ -191,8 +191,8 @@ def read_tags(text: str) -> list[str]:
         if not isinstance(listed, list) or not all(isinstance(tag, str) for tag in listed):
             raise ValueError("the JSON must be a list of strings, or an object with such a list under `tags`")
     else:
-        lines = (line.strip() for line in text.splitlines())
-        listed = [line for line in lines if line and not line.startswith("#")]
+        # No tag holds a blank or a `#`, so several may stand on a line, and a comment after them.
+        listed = [tag for line in text.splitlines() for tag in line.partition("#")[0].split()]
     return list(dict.fromkeys(listed))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from render.diagnostics import Diagnostic, Location
@@ -150,13 +151,25 @@ def faults_line(diagnostics: Sequence[Diagnostic], checked: int) -> str:
     return f"{' and '.join(told)} in {count(files, 'file')} ({checked} checked)"
 
 
+def render_stale(changes: Changes, root: Path) -> str:
+    """Return a GitHub annotation for each file that is not what the catalog says."""
+    out = []
+    for listed, told in ((changes.new, "is missing"), (changes.changed, "is stale"), (changes.stale, "is left over")):
+        for path in listed:
+            where = _property(f"{root.as_posix()}/{path}")
+            out.append(f"::error file={where},title=stale::the generated file {told}; run `render build`, and commit\n")
+    return "".join(sorted(out))
+
+
 def summary_lines(changes: Changes, *, checking: bool) -> list[str]:
     """Return the last lines of a run: what stays, what a change does to releases, and the counts."""
     would = "would be " if checking else ""
     lines = [f"kept {kept} of `{policy}` (the catalog says {declared})" for policy, declared, kept in changes.kept]
     if changes.upgrades:
         lines.append(f"the override table changes: {count(changes.upgrades, 'release')} {would}upgraded")
-    lines += [f"the release of `{service}` {would or 'is '}uninstalled" for service in changes.uninstalled]
+    will = "would" if checking else "will"
+    lines += [f"Flux {will} uninstall the release of `{service}`" for service in changes.uninstalled]
+    lines += [f"Flux {will} delete the workload of `{service}`" for service in changes.deleted]
     changed = len(changes.new) + len(changes.changed)
     line = f"{count(changes.services, 'service')}, {count(changed + changes.unchanged, 'file')}: "
     line += f"{changed} {would}changed, {changes.unchanged} unchanged, {len(changes.stale)} {would}pruned"

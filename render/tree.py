@@ -49,6 +49,11 @@ class Changes:
         ]
 
     @property
+    def deleted(self) -> list[str]:
+        """Services whose plain workload vanishes."""
+        return [service_of(path) for path in self.stale if path.startswith("apps/") and path.endswith("/workload.yaml")]
+
+    @property
     def is_clean(self) -> bool:
         """Whether the tree is what the build says."""
         return not (self.new or self.changed or self.stale)
@@ -292,7 +297,7 @@ def _normal(text: str) -> str:
 
 def _digest_in(first_line: str) -> str | None:
     """Return the digest of a file's header line; None for a file that is not ours."""
-    match = HEADER.match(first_line.rstrip("\r").removeprefix("\ufeff"))
+    match = HEADER.match(first_line.rstrip().removeprefix("\ufeff"))
     return match["digest"] if match else None
 
 

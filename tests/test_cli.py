@@ -818,3 +818,19 @@ def test_colour_only_on_a_terminal_and_not_against_no_color(
     assert "R101" in text
     assert ("\x1b[" in text) is coloured
     assert "\x1b[" not in spawn(made, "build").stderr
+
+
+def test_stale_files_are_annotated_in_github(tmp_path: Path) -> None:
+    made = web(tmp_path)
+    made.run("build", "--out", "out")
+    (tmp_path / "catalog/web.yaml").write_text((tmp_path / "catalog/web.yaml").read_text() + "labels: {tier: front}\n")
+    (tmp_path / "out/apps/web/source.yaml").unlink()
+
+    ran = made.run("check", "--out", "out", "--format", "github")
+
+    assert ran.code == 1
+    assert (
+        "::error file=out/apps/web/helmrelease.yaml,title=stale::the generated file is stale; "
+        "run `render build`, and commit\n"
+    ) in ran.out
+    assert "::error file=out/apps/web/source.yaml,title=stale::the generated file is missing; " in ran.out

@@ -276,3 +276,7 @@ def test_json_tells_each_tag_with_its_own_reason() -> None:
 
 def test_what_a_terminal_would_obey_is_not_printed() -> None:
     assert shown(SEMVER, ["1.0.0", "\x1b[2J"]).splitlines()[1].startswith("  not ·[2J: ")
+
+
+def test_tags_may_share_a_line_and_be_commented() -> None:
+    assert read_tags("1.0.0 1.1.0 # the old ones\n\n# none\n2.0.0\n1.0.0\n") == ["1.0.0", "1.1.0", "2.0.0"]

@@ -147,8 +147,8 @@ def test_uninstalled_releases_are_named(tmp_path: Path) -> None:
     made = written(tmp_path, {"catalog/web.yaml": WEB, "catalog/plain.yaml": PLAIN})
     (tmp_path / "catalog/web.yaml").unlink()
 
-    assert "the release of `web` would be uninstalled\n" in made.run("check").err
-    assert "the release of `web` is uninstalled\n" in made.run("build").err
+    assert "Flux would uninstall the release of `web`\n" in made.run("check").err
+    assert "Flux will uninstall the release of `web`\n" in made.run("build").err
 
 
 def test_folder_that_holds_a_file_of_a_person_stays_with_it(tmp_path: Path) -> None:
@@ -224,12 +224,12 @@ def test_renamed_service_moves_to_its_new_folder(tmp_path: Path) -> None:
     assert not (tmp_path / "apps/web").exists()
     assert (tmp_path / "apps/shop/helmrelease.yaml").exists()
     assert b"- shop\n" in made.tree()["apps/kustomization.yaml"]
-    assert "the release of `web` is uninstalled\n" in ran.err
+    assert "Flux will uninstall the release of `web`\n" in ran.err
 
 
 def test_last_service_can_go(tmp_path: Path) -> None:
     made = written(tmp_path)
-    (tmp_path / "catalog/web.yaml").unlink()
+    edit_catalog(tmp_path, "name: web\n", "name: web\nenabled: false\n")
 
     assert made.run("build").code == 0
     assert made.tree() == {}
@@ -944,3 +944,19 @@ def test_change_of_the_table_counts_the_releases_it_upgrades(tmp_path: Path) -> 
     assert "the override table changes: 2 releases would be upgraded\n" in made.run("check").err
     assert "the override table changes: 2 releases upgraded\n" in made.run("build").err
     assert "the override table changes" not in made.run("build").err
+
+
+def test_deleted_workloads_are_named_even_quietly(tmp_path: Path) -> None:
+    made = written(tmp_path, {"catalog/web.yaml": WEB, "catalog/plain.yaml": PLAIN})
+    (tmp_path / "catalog/plain.yaml").unlink()
+
+    assert made.run("check").err.startswith("Flux would delete the workload of `plain`\n")
+    assert made.run("build", "--quiet").err == "Flux will delete the workload of `plain`\n"
+
+
+def test_blanks_at_the_end_of_a_header_are_no_edit(tmp_path: Path) -> None:
+    made = written(tmp_path)
+    path = tmp_path / "apps/web/helmrelease.yaml"
+    path.write_text(path.read_text().replace("\n", " \n", 1))
+
+    assert made.run("build").code == 0

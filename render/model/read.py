@@ -236,7 +236,9 @@ class ObjectCheck(Check):
         shown = "…" if reader.source.is_hidden(key.line) else key.text
         hint = f"rename it to `{close}`" if close else "remove it"
         if not close and not path and "values" in self.fields:
+            home = self._home(key.text)
             hint = "put it under `values` if it is the chart's, else remove it"
+            hint = f"indent it below `{home}`" if home else hint
         reader.fault(
             "R101",
             key,
@@ -245,6 +247,16 @@ class ObjectCheck(Check):
             hint=hint,
         )
         return close or ""
+
+    def _home(self, name: str) -> str:
+        """Return the field whose mapping has a field of this name; `""` without one, or with several."""
+        homes = [field for field, (_, check) in self.fields.items() if name in _fields(check)]
+        return homes[0] if len(homes) == 1 else ""
+
+
+def _fields(check: Check) -> set[str]:
+    inner = check.inner if isinstance(check, _Nullable) else check
+    return set(inner.fields) if isinstance(inner, ObjectCheck) else set()
 
 
 class UnionCheck(Check):

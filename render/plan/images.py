@@ -19,7 +19,7 @@ from render.plan import paths
 from render.plan.context import Context, Report
 from render.plan.renderers import OwnEntry, Renderers, decides
 from render.plan.sites import SHAPE_PARTS, WHOLE, Site, Sites, refuse_reference, shape_of
-from render.yaml.source import Mapping, Node
+from render.yaml.source import Mapping, Node, Scalar
 
 if TYPE_CHECKING:
     from render.model.platform import ChartSource
@@ -169,6 +169,7 @@ class Images:
                 "`update` concerns `source.image`, and there is none",
                 hint="name the image under `source.image`, or remove `update`",
             )
+        self._refuse_empty(root, "update")
         images = root.get("images")
         for name, image in self.service.images.items():
             assert type(images) is Mapping
@@ -183,6 +184,8 @@ class Images:
                     hint="rename it, such as `exporter`",
                 )
                 continue
+            if type(node) is Mapping:
+                self._refuse_empty(node, f"images.{name}.update")
             update = None if isinstance(image, str) else image.update
             update_node = node.get("update") if type(node) is Mapping else None
             self._declare(name, f"images.{name}", node, image, update, update_node)
@@ -196,6 +199,18 @@ class Images:
             self._decide(plan)
         if self.context.notes is not None and mode != "none":
             self.context.notes.note_all(sound, self.report.source)
+
+    def _refuse_empty(self, parent: Mapping, label: str) -> None:
+        """Refuse an `update` whose fields are gone: it would end the automation without a word."""
+        given = parent.get("update")
+        if type(given) is Scalar and given.is_null:
+            self.report.error(
+                "R102",
+                parent.key("update"),
+                f"`{label}` is empty",
+                cause="without it the image has no automation, and with it there must be a `range` or a `channel`",
+                hint="add `range: …`, or remove the key",
+            )
 
     def take(self, plan: ImagePlan, reference: Reference) -> None:
         """Write another version of an image than the declared one."""
