@@ -38,8 +38,8 @@ class Asked:
 
 
 @click.command(
-    epilog="Examples:\n\n  render policy pihole --registry\n\n  crane ls ghcr.io/immich-app/immich-server | "
-    "render policy immich/main --tags -\n\n  render policy --all --registry --format json\n\n"
+    epilog="Examples:\n\n  render policy pihole --registry\n\n  crane ls docker.io/pihole/pihole | "
+    "render policy pihole/main --tags -\n\n  render policy --all --registry --format json\n\n"
     "  render policy --spec imagepolicy.yaml --tags tags.txt"
 )
 @click.argument("target", required=False, metavar="[SERVICE[/IMAGE]]")
