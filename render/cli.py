@@ -321,7 +321,8 @@ class _Session:
             click.echo(faults_line(made.diagnostics, made.sources), err=True)
         if changes is None or made.failed:
             return
-        *consequences, counts = summary_lines(changes, checking=checking)
+        # A build that a warning stops has written nothing either.
+        *consequences, counts = summary_lines(changes, checking=checking or self.stops(made))
         for line in consequences if quiet else (*consequences, counts):
             click.echo(line, err=True)
         if stdout and checking:

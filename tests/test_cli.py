@@ -277,6 +277,7 @@ def test_fail_on_warning_writes_nothing(tmp_path: Path) -> None:
 
     assert ran.code == 1
     assert made.tree() == {}
+    assert ran.err.endswith(" would be changed, 0 unchanged, 0 would be pruned\n")
 
 
 def test_fail_on_warning_makes_a_clean_check_fail(tmp_path: Path) -> None:
