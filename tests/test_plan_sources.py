@@ -390,6 +390,21 @@ def test_credentials_go_by_host_and_longest_path(tmp_path: Path, host: str, expe
         assert access == expected
 
 
+@pytest.mark.parametrize("registry", ["docker.io", "index.docker.io", "docker.io/library"])
+@pytest.mark.parametrize("image", ["nginx", "library/nginx", "docker.io/nginx", "index.docker.io/library/nginx"])
+def test_credentials_of_docker_hub_are_for_every_spelling_of_its_images(
+    tmp_path: Path, registry: str, image: str
+) -> None:
+    platform = PLATFORM + f"  credentials: [{{registry: {registry}, secretRef: {{name: hub}}}}]\n"
+    text = f"name: web\nsource:\n  image: {image}:1.0.0\n  chart: {{url: 'oci://c.example/web', version: '1.0.0'}}\n"
+
+    built = made(tmp_path, text + "update: {range: 1.x}\n", platform=platform)
+
+    assert spec(built, "ImageRepository")["secretRef"] == {"name": "hub"}
+    assert spec(built, "ImageRepository")["image"] == image
+    assert "secretRef" not in spec(built, "OCIRepository")
+
+
 def test_renamed_image_is_scanned_with_the_credentials_of_its_new_registry(tmp_path: Path) -> None:
     platform = (PLATFORM + CREDENTIALS).replace(
         " []", "\n  - {name: ghcr.io/example/web, newName: registry.corp.example/web}"

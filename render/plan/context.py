@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from render.catalog import Definition, PlatformFile
 from render.committed import Committed
 from render.diagnostics import Diagnostic, Location
+from render.flux.image import canonical_name
 from render.flux.overrides import Table
 from render.flux.versions import FluxVersion
 from render.yaml.source import Mapping, Node, Sequence, Source
@@ -67,11 +68,17 @@ class Context:
         return self.file.platform.flux.namespace
 
     def credentials(self, image: str) -> list[Credentials]:
-        """Return the credentials whose registry matches an image or URL path best; several match equally in a tie."""
+        """Return the credentials whose registry matches an image or URL path best; several match equally in a tie.
+
+        An image without a registry is one of `docker.io`, as to every runtime.
+        """
         best: list[Credentials] = []
         length = 0
+        if self.platform.registries.credentials and "${" not in image:
+            image = canonical_name(image)
         for entry in self.platform.registries.credentials:
-            prefix = entry.registry.rstrip("/")
+            host, slash, path = entry.registry.rstrip("/").partition("/")
+            prefix = ("docker.io" if host == "index.docker.io" else host.lower()) + slash + path
             if image != prefix and not image.startswith(prefix + "/"):
                 continue
             if len(prefix) > length:
