@@ -403,8 +403,9 @@ def _no_service(catalog: Path) -> Diagnostic:
         Location(shown_path(catalog)),
         "R217",
         "the catalog holds no service",
-        cause="an empty catalog would delete all that runs; this may be the wrong folder, or half a checkout",
-        hint="name the catalog's folder; to remove the last service, keep its file with `enabled: false`",
+        "warning",
+        cause="everything in the tree is deleted then; this may be the wrong folder, or half a checkout",
+        hint="name the catalog's folder; a service with `enabled: false` says that nothing is meant",
     )
 
 

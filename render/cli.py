@@ -10,13 +10,27 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from render import __version__
 from render.cli_diff import diff
 from render.cli_images import images, override
+from render.cli_options import (
+    CONTEXT,
+    REPORTS,
+    Command,
+    automation_option,
+    catalog_argument,
+    fail_on_option,
+    format_option,
+    has_colour,
+    only_option,
+    out_option,
+    platform_option,
+    quiet_option,
+)
 from render.cli_policy import policy
 from render.cli_sync import sync
 
@@ -27,8 +41,6 @@ if TYPE_CHECKING:
     from render.tree import Changes
 
 EXIT_PROBLEMS, EXIT_BUG = 1, 3
-FORMATS = ("full", "concise", "json", "github")
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -47,28 +59,10 @@ class Inputs:
 
 
 _INPUT_OPTIONS = (
-    click.argument("catalog", default="catalog", type=click.Path(path_type=Path)),
-    click.option(
-        "--platform",
-        "platform_path",
-        default="platform.yaml",
-        show_default=True,
-        type=click.Path(path_type=Path),
-        help="The platform file.",
-    ),
-    click.option(
-        "--out",
-        type=click.Path(path_type=Path),
-        help="Output root. Default: the platform's `root`, from the top of the repository.",
-    ),
-    click.option(
-        "--no-image-automation",
-        "automation",
-        is_flag=True,
-        flag_value=False,
-        default=True,
-        help="Leave out image automation: its objects, markers and alerts.",
-    ),
+    catalog_argument,
+    platform_option(),
+    out_option("Output root. Default: the platform's `root`, from the top of the repository."),
+    automation_option("Leave out image automation: its objects and markers."),
     click.option(
         "--reset-tags",
         multiple=True,
@@ -81,21 +75,13 @@ _INPUT_OPTIONS = (
         metavar="SERVICE",
         help="Accept that this service's release is uninstalled and installed again (repeatable).",
     ),
-    click.option(
-        "--format", "style", type=click.Choice(FORMATS), default="full", show_default=True, help="Form of the report."
-    ),
-    click.option(
-        "--fail-on",
-        type=click.Choice(("error", "warning")),
-        default="error",
-        show_default=True,
-        help="What makes the exit code 1.",
-    ),
-    click.option("-q", "--quiet", is_flag=True, help="Leave out the last line on success."),
+    format_option(REPORTS, "Form of the report."),
+    fail_on_option(),
+    quiet_option,
 )
 
 
-def input_options(command: _Command) -> _Command:
+def input_options(command: Command) -> Command:
     """Add what every rendering command takes; it arrives as one `Inputs`."""
     import functools
 
@@ -111,9 +97,7 @@ def input_options(command: _Command) -> _Command:
     return wrapped  # type: ignore[return-value]
 
 
-@click.group(
-    context_settings={"help_option_names": ["-h", "--help"]}, epilog="See `render COMMAND --help` for examples."
-)
+@click.group(context_settings=CONTEXT, epilog="See `render COMMAND --help` for examples.")
 @click.version_option(__version__, message="render %(version)s")
 def cli() -> None:
     """Compile a catalog of services into the Flux objects of one cluster."""
@@ -156,7 +140,7 @@ def build(inputs: Inputs, force: tuple[Path, ...], verbose: bool) -> None:
 
 @cli.command(epilog="Examples:\n\n  render check\n\n  render check --only pihole --format github")
 @input_options
-@click.option("--only", multiple=True, metavar="NAME", help="Compare the files of this service only (repeatable).")
+@only_option("Compare the files")
 @click.option(
     "--tree",
     "trees",
@@ -307,7 +291,7 @@ class _Session:
 
         quiet = self.inputs.quiet
         stdout = self.inputs.style == "github"
-        colour = not stdout and sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+        colour = not stdout and has_colour()
         told = made.diagnostics
         if self.inputs.style == "full":
             from render.catalog import with_snippet

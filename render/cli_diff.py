@@ -11,6 +11,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from render.cli_options import (
+    CONTEXT,
+    PATH,
+    automation_option,
+    fail_on_option,
+    format_option,
+    only_option,
+    out_option,
+    platform_option,
+    print_report,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -21,7 +33,6 @@ if TYPE_CHECKING:
     from render.gitrev import Revision
 
 EXIT_PROBLEMS = 1
-_PATH = click.Path(path_type=Path)
 
 
 @dataclass
@@ -53,43 +64,17 @@ class Rendering:
 
 
 @click.command(
-    epilog="Examples:\n\n  render diff --base origin/main --format markdown\n\n  render diff ../before clusters/home"
+    context_settings=CONTEXT,
+    epilog="Examples:\n\n  render diff --base origin/main --format markdown\n\n  render diff ../before clusters/home",
 )
-@click.argument("paths", nargs=-1, metavar="[OLD NEW | CATALOG]", type=_PATH)
+@click.argument("paths", nargs=-1, metavar="[OLD NEW | CATALOG]", type=PATH)
 @click.option("--base", metavar="REV", help="Compare with what CATALOG renders to in this Git revision.")
-@click.option(
-    "--platform",
-    "platform_path",
-    default="platform.yaml",
-    show_default=True,
-    type=_PATH,
-    help="The platform file; with --base.",
-)
-@click.option("--out", type=_PATH, help="Output root, for the image bot's values in it; with --base.")
-@click.option(
-    "--no-image-automation",
-    "automation",
-    is_flag=True,
-    flag_value=False,
-    default=True,
-    help="Render both sides without image automation; with --base.",
-)
-@click.option("--only", multiple=True, metavar="NAME", help="Compare the objects of this service only (repeatable).")
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(("text", "markdown", "json")),
-    default="text",
-    show_default=True,
-    help="Form of the differences.",
-)
-@click.option(
-    "--fail-on",
-    type=click.Choice(("error", "warning")),
-    default="error",
-    show_default=True,
-    help="What makes the exit code 1, besides differences.",
-)
+@platform_option("The platform file; with --base.")
+@out_option("Output root, for the image bot's values in it; with --base.")
+@automation_option("Render both sides without image automation; with --base.")
+@only_option("Compare the objects")
+@format_option(("text", "markdown", "json"), "Form of the differences.")
+@fail_on_option("What makes the exit code 1, besides differences.")
 def diff(
     paths: tuple[Path, ...],
     base: str | None,
@@ -246,17 +231,8 @@ def _print(found: Diff | None, old: Tree, new: Tree, style: str) -> None:
         elif found is not None:
             colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
             click.echo(render_text(found, colour=colour), nl=False, color=colour)
-        _report(told, sum(tree.checked for tree in (old, new) if tree.failed or tree is new))
+        print_report(told, sum(tree.checked for tree in (old, new) if tree.failed or tree is new))
     for _, tree in failed:
         click.echo(f"nothing is compared: {tree.title} cannot be rendered or read", err=True)
     if found is not None:
         click.echo(counts(found), err=True)
-
-
-def _report(diagnostics: Sequence[Diagnostic], checked: int) -> None:
-    from render.report import faults_line, render_report
-
-    if diagnostics:
-        colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-        click.echo(render_report(diagnostics, "full", colour=colour), nl=False, err=True, color=True)
-        click.echo(faults_line(diagnostics, checked), err=True)

@@ -3,66 +3,45 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from render.cli_options import (
+    CONTEXT,
+    PATH,
+    catalog_argument,
+    fail_on_option,
+    format_option,
+    only_option,
+    platform_option,
+    print_report,
+)
+
 if TYPE_CHECKING:
-    from render.diagnostics import Diagnostic
     from render.override import TableFile
 
 EXIT_PROBLEMS = 1
 
 
-def _report(diagnostics: Sequence[Diagnostic], checked: int) -> None:
-    """Print diagnostics to stderr, and a line that counts them."""
-    from render.report import faults_line, render_report
-
-    if diagnostics:
-        colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-        click.echo(render_report(diagnostics, "full", colour=colour), nl=False, err=True, color=True)
-        click.echo(faults_line(diagnostics, checked), err=True)
-
-
 @click.command(
-    epilog="Examples:\n\n  render images\n\n  render images --platform platform-airgap.yaml --format markdown"
+    context_settings=CONTEXT,
+    epilog="Examples:\n\n  render images\n\n  render images --platform platform-airgap.yaml --format markdown",
 )
-@click.argument("catalog", default="catalog", type=click.Path(path_type=Path))
-@click.option(
-    "--platform",
-    "platform_path",
-    default="platform.yaml",
-    show_default=True,
-    type=click.Path(path_type=Path),
-    help="The platform file.",
-)
+@catalog_argument
+@platform_option()
 @click.option(
     "--overrides",
     "overrides_path",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Show what this override table would do in place of the platform's.",
 )
-@click.option("--only", multiple=True, metavar="NAME", help="Show the images of this service only (repeatable).")
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(("table", "json", "csv", "markdown")),
-    default="table",
-    show_default=True,
-    help="Form of the list.",
-)
-@click.option(
-    "--fail-on",
-    type=click.Choice(("error", "warning")),
-    default="error",
-    show_default=True,
-    help="What makes the exit code 1.",
-)
+@only_option("Show the images")
+@format_option(("table", "json", "csv", "markdown"), "Form of the list.")
+@fail_on_option()
 def images(
     catalog: Path, platform_path: Path, overrides_path: Path | None, only: tuple[str, ...], style: str, fail_on: str
 ) -> None:
@@ -93,7 +72,7 @@ def images(
     else:
         if found is not None and is_sound:
             click.echo(render_rows(found.rows, style), nl=False)
-        _report(diagnostics, checked)
+        print_report(diagnostics, checked)
     if found is not None and is_sound:
         for line in notes(found, unused=not only):
             click.echo(line, err=True)
@@ -101,22 +80,23 @@ def images(
 
 
 @click.command(
+    context_settings=CONTEXT,
     epilog="Examples:\n\n  render override nginx:1.27 --platform platform-airgap.yaml\n\n"
-    "  helm template web ./chart | render override --manifest - --overrides table.yaml"
+    "  helm template web ./chart | render override --manifest - --overrides table.yaml",
 )
 @click.argument("images", nargs=-1, metavar="[IMAGE]…")
 @click.option(
     "--overrides",
     "overrides_path",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="A file with the table: a list of entries, or an object with `images` or `registries.imageOverrides`.",
 )
 @click.option(
     "--platform",
     "platform_path",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="A platform file, for its `registries.imageOverrides`.",
 )
 @click.option(
@@ -125,14 +105,7 @@ def images(
     type=click.Path(path_type=Path, allow_dash=True),
     help="Rewrite these manifests (`-`: standard input), and print them.",
 )
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(("text", "json")),
-    default="text",
-    show_default=True,
-    help="Form of the answer.",
-)
+@format_option(("text", "json"), "Form of the answer.")
 @click.option(
     "--no-lint", is_flag=True, help="Predict also for a table that `render` refuses, as kustomize would run it."
 )
@@ -155,7 +128,7 @@ def override(
     if manifest is not None and style == "json":
         raise click.UsageError("--format json is for images; --manifest prints YAML")
     table = read_table(path, lint=not no_lint, may_be_absent=platform_path is not None)
-    _report(table.diagnostics, 1)
+    print_report(table.diagnostics, 1)
     if table.failed:
         sys.exit(EXIT_PROBLEMS)
     if manifest is not None:
@@ -178,7 +151,7 @@ def _rewrite(table: TableFile, manifest: Path) -> None:
     if not faults:
         made, faults = rewrite_manifests(source, table.entries)
     if made is None:
-        _report(faults, 1)
+        print_report(faults, 1)
         sys.exit(EXIT_PROBLEMS)
     click.echo(made.text, nl=False)
     click.echo(f"{count(len(made.changes), 'image')} rewritten", err=True)

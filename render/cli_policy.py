@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from render.cli_options import CONTEXT, PATH, format_option, platform_option, print_report
+
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from render.diagnostics import Diagnostic
     from render.policies import Answer, Subject, Subjects
     from render.registry import Access
 
-_PATH = click.Path(path_type=Path)
 _INPUT = click.Path(path_type=Path, allow_dash=True)
 _MOST = 10
 _EVERYTHING = sys.maxsize
@@ -38,27 +38,19 @@ class Asked:
 
 
 @click.command(
+    context_settings=CONTEXT,
     epilog="Examples:\n\n  render policy pihole --registry\n\n  crane ls docker.io/pihole/pihole | "
     "render policy pihole/main --tags -\n\n  render policy --all --registry --format json\n\n"
-    "  render policy --spec imagepolicy.yaml --tags tags.txt"
+    "  render policy --spec imagepolicy.yaml --tags tags.txt",
 )
 @click.argument("target", required=False, metavar="[SERVICE[/IMAGE]]")
 @click.option("--all", "everything", is_flag=True, help="Ask for every automated image of the catalog.")
 @click.option("--spec", type=_INPUT, help="Ask the ImagePolicy objects of this file (`-`: stdin); needs no catalog.")
 @click.option("--tags", type=_INPUT, help="A file with the tags there are, one a line or as JSON (`-`: stdin).")
 @click.option("--registry", is_flag=True, help="Ask the registry which tags there are.")
-@click.option("--catalog", default="catalog", show_default=True, type=_PATH, help="The catalog.")
-@click.option(
-    "--platform", "platform_path", default="platform.yaml", show_default=True, type=_PATH, help="The platform file."
-)
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(("text", "json")),
-    default="text",
-    show_default=True,
-    help="Form of the answer.",
-)
+@click.option("--catalog", default="catalog", show_default=True, type=PATH, help="The catalog.")
+@platform_option()
+@format_option(("text", "json"), "Form of the answer.")
 @click.option("-v", "--verbose", is_flag=True, help=f"List every tag, not just {_MOST} with one fate.")
 @click.option(
     "--timeout",
@@ -71,7 +63,7 @@ class Asked:
 @click.option(
     "--jobs", type=click.IntRange(1, 64), default=8, show_default=True, help="Images that are asked about at once."
 )
-@click.option("--ca-file", type=_PATH, help="Certificates to trust besides the usual ones, as PEM.")
+@click.option("--ca-file", type=PATH, help="Certificates to trust besides the usual ones, as PEM.")
 def policy(
     target: str | None,
     everything: bool,
@@ -150,7 +142,7 @@ def _subjects(asked: Asked, catalog: Path, platform_path: Path) -> list[Subject]
     else:
         found = catalog_subjects(catalog, platform_path)
     if any(fault.severity == "error" for fault in found.diagnostics):
-        _report(found.diagnostics)
+        print_report(found.diagnostics)
         sys.exit(1)
     if asked.target is None:
         return found.subjects
@@ -248,13 +240,3 @@ def _print(answers: Sequence[Answer], style: str, most: int) -> None:
         click.echo(json.dumps({"version": 1, "policies": [answer.as_json() for answer in answers]}, indent=2))
     else:
         click.echo(render_answers(answers, most=most), nl=False)
-
-
-def _report(diagnostics: Sequence[Diagnostic]) -> None:
-    """Print diagnostics to stderr."""
-    import os
-
-    from render.report import render_report
-
-    colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-    click.echo(render_report(diagnostics, "full", colour=colour), nl=False, err=True, color=True)

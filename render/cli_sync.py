@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from render.cli_options import (
+    CONTEXT,
+    PATH,
+    REPORTS,
+    automation_option,
+    catalog_argument,
+    fail_on_option,
+    format_option,
+    has_colour,
+    only_option,
+    out_option,
+    platform_option,
+)
 
 if TYPE_CHECKING:
     from render.sync import Sync
@@ -16,55 +29,25 @@ EXIT_PROBLEMS = 1
 
 
 @click.command(
+    context_settings=CONTEXT,
     epilog="Examples:\n\n  render sync\n\n  render sync --only podinfo --dry-run\n\n"
-    "  render sync --also platform-airgap.yaml"
+    "  render sync --also platform-airgap.yaml",
 )
-@click.argument("catalog", default="catalog", type=click.Path(path_type=Path))
-@click.option(
-    "--platform",
-    "platform_path",
-    default="platform.yaml",
-    show_default=True,
-    type=click.Path(path_type=Path),
-    help="The platform file.",
-)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    help="Output root that the bot commits to. Default: the platform's `root`, from the top of the repository.",
-)
-@click.option(
-    "--no-image-automation",
-    "automation",
-    is_flag=True,
-    flag_value=False,
-    default=True,
-    help="The tree is built without image automation.",
-)
-@click.option("--only", multiple=True, metavar="NAME", help="Write the values of this service only (repeatable).")
+@catalog_argument
+@platform_option()
+@out_option("Output root that the bot commits to. Default: the platform's `root`, from the top of the repository.")
+@automation_option("The tree is built without image automation.")
+@only_option("Write the values")
 @click.option(
     "--also",
     multiple=True,
     metavar="PLATFORM",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Tell what the cluster of this platform file gets from the values (repeatable).",
 )
 @click.option("--dry-run", is_flag=True, help="Print the difference, and write nothing; exit 1 if there is any.")
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(("full", "concise", "json", "github")),
-    default="full",
-    show_default=True,
-    help="Form of the report.",
-)
-@click.option(
-    "--fail-on",
-    type=click.Choice(("error", "warning")),
-    default="error",
-    show_default=True,
-    help="What makes the exit code 1.",
-)
+@format_option(REPORTS, "Form of the report.")
+@fail_on_option()
 @click.option("-q", "--quiet", is_flag=True, help="Leave out the last lines on success.")
 def sync(
     catalog: Path,
@@ -111,7 +94,7 @@ def _tell(made: Sync, style: str, *, stops: bool, dry_run: bool, quiet: bool) ->
         for file in made.files:
             click.echo(tree.diff(file.path, file.before, file.after), nl=False)
     stdout = style == "github"
-    colour = not stdout and sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    colour = not stdout and has_colour()
     text = render_report(told, style, colour=colour)
     if text:
         click.echo(text, nl=False, err=not stdout, color=True)

@@ -170,9 +170,9 @@ CODES: dict[str, Page] = {
     ),
     "R217": Page(
         "A catalog without services",
-        _E,
-        "Nothing in the catalog would mean that everything in the tree is deleted. It is refused, since it is far more often "
-        "another folder, or a checkout that is not complete. A service with `enabled: false` says that nothing is meant.",
+        _W,
+        "Nothing in the catalog means that everything in the tree is deleted. That is far more often another folder, or a "
+        "checkout that is not complete, than meant; a service with `enabled: false` says that it is.",
     ),
     "R301": Page(
         "A fault in a template",

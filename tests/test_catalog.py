@@ -71,7 +71,7 @@ def test_other_names_are_taken(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", [".a\nb.yaml", ".hidden/web.yaml", "a\nb.txt", "\udcff"])
 def test_files_that_are_not_read_may_have_any_name(tmp_path: Path, name: str) -> None:
-    assert told(project(tmp_path, {f"catalog/{name}": "{"}).build()) == []
+    assert told(project(tmp_path, {f"catalog/{name}": "{", "catalog/web.yaml": WEB}).build()) == []
 
 
 def test_file_that_is_no_regular_one_is_refused_without_waiting(tmp_path: Path) -> None:

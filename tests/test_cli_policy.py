@@ -297,4 +297,5 @@ def test_a_pipe_sees_no_progress(tmp_path: Path, login: Any) -> None:
 
 def test_a_catalog_without_policies_has_nothing_to_ask(tmp_path: Path, login: Any) -> None:
     login("registry.example")
-    assert run(project(tmp_path, {}), "--all", "--registry") == Ran(0, "", "0 images: 0 with a selection, 0 without\n")
+    made = project(tmp_path, {"catalog/web.yaml": "name: web\nenabled: false\n"})
+    assert run(made, "--all", "--registry") == Ran(0, "", "0 images: 0 with a selection, 0 without\n")
