@@ -9,9 +9,8 @@ from typing import Any
 from render.plan.context import Context
 from render.plan.fluxtree import FluxTree, Rendered, by_namespace, path_below
 from render.plan.sources import SourcePlan
-from render.plan.workload import Document
+from render.plan.workload import PRUNE_OPT_OUT, Document
 
-PRUNE_OPT_OUT = {"kustomize.toolkit.fluxcd.io/prune": "disabled"}
 MANY_SERVICES = 150
 """From here on one Flux Kustomization for all services is worth a warning: kustomize is quadratic in folders."""
 DEFAULT_BRANCH = "main"

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from render.catalog import Definition
 from render.flux.kinds import is_cluster_scoped, is_known_group
 from render.flux.override_sites import sites
 from render.flux.overrides import OverrideFailure, Table
 from render.model.read import Reader, compile_schema
 from render.plan import paths
-from render.plan.context import Context, Header, Report, node_at
-from render.plan.images import Images
+from render.plan.context import node_at
+from render.plan.part import Part
 from render.yaml.emit import Marked
 from render.yaml.source import Mapping, Node, Scalar, Sequence
 
@@ -75,17 +74,8 @@ _TEXT_MAPS: dict[str, tuple[paths.Path, ...]] = {
 _EXAMPLES = {"apiVersion": "apiVersion: v1", "kind": "kind: ConfigMap", "metadata.name": "metadata: {name: …}"}
 
 
-class Extras:
+class Extras(Part):
     """Plans the extra objects of one service."""
-
-    def __init__(
-        self, context: Context, definition: Definition, header: Header, images: Images, report: Report
-    ) -> None:
-        self.context = context
-        self.definition = definition
-        self.header = header
-        self.images = images
-        self.report = report
 
     def plan(self) -> list[ExtraObject]:
         """Return the objects in order, without those that were reported."""

@@ -13,6 +13,7 @@ from render.model.read import Reader, compile_schema
 from render.plan import paths
 from render.plan.context import Context, Header, Report, node_at
 from render.plan.images import Images
+from render.plan.part import Part
 from render.plan.sources import ChartPlan, plain
 from render.yaml.emit import Commented
 from render.yaml.source import Mapping, Node, Scalar, Sequence, Source
@@ -172,17 +173,13 @@ class _Written(NamedTuple):
     related: tuple[tuple[Location, str], ...] = ()
 
 
-class Release:
+class Release(Part):
     """Plans one HelmRelease."""
 
     def __init__(
         self, context: Context, definition: Definition, header: Header, images: Images, report: Report
     ) -> None:
-        self.context = context
-        self.definition = definition
-        self.header = header
-        self.images = images
-        self.report = report
+        super().__init__(context, definition, header, images, report)
         self.own = definition.root.get("release")
         self.defaults = paths.find(context.file.root, ("defaults", "release"))
 

@@ -9,6 +9,7 @@ from render.model.read import snake_case
 from render.plan import paths
 from render.plan.context import Context, Header, Report, node_at
 from render.plan.images import ImagePlan, Images
+from render.plan.part import Part
 from render.plan.podparts import VOLUME_SOURCES, check_parts
 from render.plan.writing import Writer
 from render.yaml.source import Mapping, Scalar
@@ -24,20 +25,16 @@ PROGRESS_DEADLINE = 600
 """Seconds after which Kubernetes calls a rollout failed; its own default, written down because the gate rests on it."""
 
 PRUNE_OPT_OUT = {"kustomize.toolkit.fluxcd.io/prune": "disabled"}
-"""Annotation of a claim: its data outlives the service that is disabled or renamed."""
+"""Annotation of what must outlive the service that is disabled or renamed: claims and namespaces."""
 
 
-class Plain:
+class Plain(Part):
     """Plans one plain workload."""
 
     def __init__(
         self, context: Context, definition: Definition, header: Header, images: Images, report: Report
     ) -> None:
-        self.context = context
-        self.definition = definition
-        self.header = header
-        self.images = images
-        self.report = report
+        super().__init__(context, definition, header, images, report)
         workload = definition.service.workload
         assert workload is not None
         self.workload: Workload = workload
