@@ -288,31 +288,50 @@ def _lint_scalars(source: Source, root: Node) -> list[Diagnostic]:
     """
     faults: list[Diagnostic] = []
     seen: set[int] = set()
-    stack: list[Node] = [root]
+    stack: list[Mapping | Sequence] = []
+    _lint_value(source, root, stack, faults)
     while stack:
         node = stack.pop()
-        if type(node) is Scalar:
-            if not scalar.is_carried(node.text, plain=not node.style):
-                faults.append(_not_carried(source, node))
-            elif not node.style and scalar.readers_differ(node.text):
-                faults.append(_differing(source, node, "value"))
-            continue
         if id(node) in seen:
             continue
         seen.add(id(node))
         if type(node) is Sequence:
-            stack.extend(node.items)
+            for item in node.items:
+                _lint_value(source, item, stack, faults)
             continue
         assert type(node) is Mapping
         for key, value in node.entries:
-            if not key.style and scalar.kyaml(key.text).kind != "string":
-                faults.append(_not_a_key(source, key))
-            elif not scalar.is_carried(key.text):
-                faults.append(_not_carried(source, key))
-            elif not key.style and scalar.keys_differ(key.text):
-                faults.append(_differing(source, key, "key"))
-            stack.append(value)
+            if not (_is_sound(key.text) if key.style else scalar.SOUND_KEYS[key.text]):
+                faults.append(_key_fault(source, key))
+            if type(value) is not Scalar:
+                stack.append(value)
+            elif not (_is_sound(value.text) if value.style else scalar.SOUND_VALUES[value.text]):
+                faults.append(_value_fault(source, value))
     return list(dict.fromkeys(faults))
+
+
+def _lint_value(source: Source, node: Node, stack: list[Mapping | Sequence], faults: list[Diagnostic]) -> None:
+    if type(node) is not Scalar:
+        stack.append(node)
+    elif not (_is_sound(node.text) if node.style else scalar.SOUND_VALUES[node.text]):
+        faults.append(_value_fault(source, node))
+
+
+def _is_sound(text: str) -> bool:
+    """Whether kustomize can write a quoted text; most are told by their characters alone."""
+    return (text.isascii() and "\x7f" not in text) or scalar.is_carried(text)
+
+
+def _value_fault(source: Source, node: Scalar) -> Diagnostic:
+    if not scalar.is_carried(node.text, plain=not node.style):
+        return _not_carried(source, node)
+    return _differing(source, node, "value")
+
+
+def _key_fault(source: Source, key: Scalar) -> Diagnostic:
+    if not key.style and scalar.kyaml(key.text).kind != "string":
+        return _not_a_key(source, key)
+    return _differing(source, key, "key") if scalar.is_carried(key.text) else _not_carried(source, key)
 
 
 def _not_a_key(source: Source, key: Scalar) -> Diagnostic:

@@ -101,16 +101,19 @@ class _FlatTemplate:
 
     def __call__(self, values: dict[str, Any], emitter: Emitter) -> str:
         out: list[str] = []
-        for indent, key, name in self.steps:
-            if not name:
-                out.append(indent)
-                continue
-            try:
-                value = values[name]
-            except KeyError:
-                raise TemplateFaultError(f"`{name}` is undefined", 0) from None
-            if value is not None:
-                out.append(_emit(emitter, indent, key, value, name))
+        name = ""
+        try:
+            for indent, key, name in self.steps:
+                if not name:
+                    out.append(indent)
+                elif (value := values[name]) is not None:
+                    emitter.write(out, indent, key, value)
+        except KeyError as error:
+            if error.args != (name,):
+                raise
+            raise TemplateFaultError(f"`{name}` is undefined", 0) from None
+        except TypeError as error:
+            raise TemplateFaultError(f"`{name}` cannot be written: {error}", 0) from error
         return "".join(out)
 
 

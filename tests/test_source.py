@@ -80,6 +80,7 @@ def test_different_keys_are_no_duplicates(text: str) -> None:
         ("? [a]\n: b\n", "1:3 R007 a key must be a single value, not a list or mapping"),
         ("? {a: b}\n: c\n", "1:3 R007 a key must be a single value, not a list or mapping"),
         ("? |\n  a\n  b\n: x\n", "1:3 R007 a key must be one line of at most 128 bytes"),
+        ("? a\n\n  b\n: x\n", "1:3 R007 a key must be one line of at most 128 bytes"),
         ("k" * 129 + ": 1\n", "1:1 R007 a key must be one line of at most 128 bytes"),
         ("é" * 65 + ": 1\n", "1:1 R007 a key must be one line of at most 128 bytes"),
     ],

@@ -14,6 +14,9 @@ from render.model.record import Check, Invalid, Reader, Schema
 from render.yaml import scalar
 from render.yaml.source import Node, Scalar
 
+STRINGS = scalar.Memo(lambda text: scalar.is_plain_string(text) and not wording.SEXAGESIMAL.match(text))
+"""Whether any YAML reader takes a plain text for the string that it spells."""
+
 
 class TextCheck(Check):
     """A string, by the strict lexical rule."""
@@ -46,7 +49,7 @@ class TextCheck(Check):
 
     def fits(self, node: Scalar) -> bool:
         """Whether every reader takes the scalar for the string that it spells."""
-        return bool(node.style) or (scalar.is_plain_string(node.text) and not wording.SEXAGESIMAL.match(node.text))
+        return bool(node.style) or STRINGS[node.text]
 
     def _matches(self, text: str) -> bool:
         assert self.pattern is not None

@@ -90,6 +90,15 @@ class Emitter:
         self._entry(out, indent, indent, key, value)
         return "".join(out)
 
+    def write(self, out: list[str], indent: str, key: str, value: Value) -> None:
+        """Write `key: value` (not None) to `out` as lines at `indent`; without a key, the entries of a mapping."""
+        if key:
+            self._entry(out, indent, indent, key, value)
+        elif isinstance(value, dict | Mapping):
+            self._fields(out, indent, indent, value)
+        else:
+            raise TypeError("only a mapping can stand alone on a line")
+
     def fields(self, indent: str, value: Value) -> str:
         """Return the entries of a mapping as lines at `indent`; nothing for None or an empty mapping."""
         out: list[str] = []

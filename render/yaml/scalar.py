@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -171,6 +172,20 @@ def kyaml_key(text: str) -> str | None:
     return None if text in ("", "<<") or len(text) > _MAX_KEY else text
 
 
+class Memo(dict[str, bool]):
+    """The answers of a question about texts, looked up at the speed of a dict; bounded."""
+
+    def __init__(self, ask: Callable[[str], bool]) -> None:
+        super().__init__()
+        self.ask = ask
+
+    def __missing__(self, text: str) -> bool:
+        if len(self) >= _CACHE:
+            self.clear()
+        answer = self[text] = self.ask(text)
+        return answer
+
+
 @lru_cache(_CACHE)
 def is_plain_string(text: str) -> bool:
     """Whether both readers take the plain text for exactly the string it spells, so that it needs no quotes."""
@@ -197,6 +212,12 @@ def is_carried(text: str, *, plain: bool = False) -> bool:
 def keys_differ(text: str) -> bool:
     """Whether the two readers make different keys of the plain scalar."""
     return sigs_key(text) != kyaml_key(text)
+
+
+SOUND_VALUES = Memo(lambda text: is_carried(text, plain=True) and not readers_differ(text))
+"""Whether a plain scalar is one value to both readers, and kustomize can write it."""
+SOUND_KEYS = Memo(lambda text: kyaml(text).kind == "string" and is_carried(text) and not keys_differ(text))
+"""The same for a plain key, which must be a string."""
 
 
 @lru_cache(_CACHE)

@@ -8,7 +8,6 @@ node, so identity tells which places mean the same thing; merge keys are expande
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Any, final
 
 from yaml._yaml import CParser
@@ -32,6 +31,8 @@ from render.yaml import scalar
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 100
 MAX_KEY = 128
+SHORT_KEY = MAX_KEY // 4
+"""Characters that are no more than `MAX_KEY` bytes."""
 MAX_NODES = 100_000
 """Values that the aliases of a file may unfold into, a long text counting for several; real files have a thousand."""
 
@@ -279,7 +280,15 @@ class _Composer:
             event: Any = next_event()
             kind = type(event)
             if kind is ScalarEvent:
-                node: Node = self._scalar(event)
+                start, end = event.start_mark, event.end_mark
+                line, column = start.line, start.column
+                length = end.column - column if end.line == line else 1
+                text = Scalar(event.value, event.style, line + 1, column + 1, length)
+                if event.tag is not None:
+                    self._scalar_tag(event.tag, text)
+                node: Node = text
+                if event.anchor is not None:
+                    self.anchors[event.anchor] = node
             elif kind is MappingStartEvent or kind is SequenceStartEvent:
                 mark = event.start_mark
                 made: Mapping | Sequence
@@ -329,7 +338,8 @@ class _Composer:
             if type(parent) is Sequence:
                 parent.items.append(node)
             elif key is None:
-                keys[-1] = self._key(node)
+                is_sound = type(node) is Scalar and len(node.text) <= SHORT_KEY and _USUAL[node.text]
+                keys[-1] = node if is_sound else self._key(node)  # type: ignore[assignment]
                 continue
             else:
                 parent.entries.append((key, node))
@@ -342,18 +352,6 @@ class _Composer:
                 parent.depth = node.depth + 1
             if node.key_node is None:
                 node.key_node = key
-
-    def _scalar(self, event: Any) -> Scalar:
-        start = event.start_mark
-        end = event.end_mark
-        style = event.style
-        length = end.column - start.column if end.line == start.line else 1
-        node = Scalar(event.value, style, start.line + 1, start.column + 1, length)
-        if event.tag is not None:
-            self._scalar_tag(event.tag, node)
-        if event.anchor is not None:
-            self.anchors[event.anchor] = node
-        return node
 
     def _scalar_tag(self, tag: str, node: Scalar) -> None:
         if tag in ("!", _CORE + "str"):
@@ -419,7 +417,7 @@ class _Composer:
 
     def _key(self, node: Node) -> Scalar:
         if type(node) is Scalar:
-            if (len(node.text) > MAX_KEY // 4 and len(node.text.encode()) > MAX_KEY) or _BREAKS.search(node.text):
+            if (len(node.text) > SHORT_KEY and len(node.text.encode()) > MAX_KEY) or _BREAKS.search(node.text):
                 self.faults.append(
                     self.source.fault(
                         "R007",
@@ -444,9 +442,13 @@ class _Composer:
     def _close_mapping(self, node: Mapping) -> None:
         """Refuse duplicate keys and unfold merge keys, which never count as duplicates."""
         entries = node.entries
-        texts = {key.text for key, _ in entries}
-        unusual = any(not key.style and not _is_usual(key.text) for key, _ in entries)
-        if len(texts) == len(entries) and not unusual:
+        texts: set[str] = set()
+        is_usual = True
+        for key, _ in entries:
+            texts.add(key.text)
+            if not key.style and not _USUAL[key.text]:
+                is_usual = False
+        if is_usual and len(texts) == len(entries):
             return
         seen: dict[tuple[str, str], Scalar] = {}
         merges: list[Node] = []
@@ -469,7 +471,7 @@ class _Composer:
         node.entries = self._merge(node, kept, set(seen)) if merges else kept
 
     def _key_names(self, key: Scalar) -> tuple[tuple[str, str], ...]:
-        if key.style or _is_usual(key.text):
+        if key.style or _USUAL[key.text]:
             return (("kyaml", key.text), ("sigs", key.text))
         kyaml, sigs = scalar.kyaml_key(key.text), scalar.sigs_key(key.text)
         if kyaml is None or sigs is None:
@@ -547,11 +549,12 @@ def _closest_anchor(name: str, anchors: dict[str, Node]) -> str:
     return f"use `*{close[0]}`" if close else "define the anchor first, or write the value out"
 
 
-@lru_cache(maxsize=2048)
 def _is_usual(key: str) -> bool:
-    """Whether a plain key is the string it spells to every reader."""
     return bool(_SIMPLE_KEY.match(key)) and scalar.is_plain_string(key) and not scalar.keys_differ(key)
 
+
+_USUAL = scalar.Memo(_is_usual)
+"""Whether a plain key is the string it spells to every reader."""
 
 _SYNTAX = (
     ("cannot start any token", "a character that begins no value", "quote the value; indent with spaces, not tabs"),
