@@ -51,6 +51,7 @@ class Committed:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.is_there = root.is_dir()
 
     def marks(self, service: str) -> dict[str, Marks]:
         """Return the marked values of a service by policy name; empty for a service that is not in the tree."""
@@ -79,6 +80,8 @@ class Committed:
         return Table(Entry.of(entry) for entry in entries)
 
     def _read(self, path: str) -> str:
+        if not self.is_there:
+            return ""
         try:
             text = read_bytes(self.root / path).decode("utf-8", errors="replace")
         except OSError:

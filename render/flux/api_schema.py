@@ -137,7 +137,7 @@ def newer_fields(schema: Schema, value: object, version: FluxVersion, path: Path
             since = field.get("x-since")
             if since is not None and not version.since(since):
                 problems.append(newer(since, version, (*path, key)))
-            else:
+            elif isinstance(child, dict | list):
                 problems += newer_fields(field, child, version, (*path, key))
     elif isinstance(value, list):
         items: Schema = schema.get("items", {})

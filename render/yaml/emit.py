@@ -117,7 +117,13 @@ class Emitter:
             assert isinstance(value, dict)
             entries = [(quote(k), v) for k, v in value.items() if v is not None]
         for key, inner in entries:
-            self._entry(out, first, indent, key, inner)
+            # Most values are one line of text.
+            if type(inner) is Scalar and "\n" not in inner.text:
+                out.append(f"{first}{key}: {_scalar(inner.text, inner.style)}\n")
+            elif type(inner) is str and "\n" not in inner:
+                out.append(f"{first}{key}: {quote(inner)}\n")
+            else:
+                self._entry(out, first, indent, key, inner)
             first = indent
 
     def _entry(self, out: list[str], first: str, indent: str, key: str, value: Value) -> None:
