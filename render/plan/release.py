@@ -366,13 +366,16 @@ def _without_other_strategy(weak: dict[str, Any], strong: Any) -> dict[str, Any]
     A strategy is told by its name, and only RetryOnFailure takes a `retryInterval`.
     """
     for action in ("install", "upgrade"):
-        before, after = _strategy_name(weak, action), _strategy_name(strong, action)
-        if before is not None and after is not None and before != after:
+        after = _strategy_name(strong, action)
+        if after is not None and _strategy_name(weak, action) not in (None, after):
             weak = {**weak, action: {key: value for key, value in _entries(weak[action]) if key != "strategy"}}
     return weak
 
 
 def _strategy_name(part: Any, action: str) -> Any:
     for key in (action, "strategy", "name"):
-        part = dict(_entries(part)).get(key) if isinstance(part, dict | Mapping) else None
+        if isinstance(part, dict):
+            part = part.get(key)
+        else:
+            part = dict(_entries(part)).get(key) if isinstance(part, Mapping) else None
     return plain(part)
