@@ -169,8 +169,18 @@ def test_override_without_lint_takes_any_table(options: list[str], code: int, to
     ran = repo.run("override", "nginx:1", "--overrides", "t.yaml", *options)
 
     assert code == ran.code
-    assert ran.out.startswith("" if code else "nginx:1 -> nginx:2\n")
+    assert ran.out.partition("\n")[0] == ("" if code else "nginx:1 -> nginx:2")
     assert told in ran.err
+
+
+def test_override_shows_a_misspelled_field_at_its_key(repo: Project) -> None:
+    (repo.folder / "t.yaml").write_text("images:\n- name: nginx\n  newname: other\n")
+
+    ran = repo.run("override", "nginx:1", "--overrides", "t.yaml")
+
+    assert (ran.code, ran.out) == (1, "")
+    assert "error[R601]: `images[0]`: unknown field `newname`\n --> t.yaml:3:3\n" in ran.err
+    assert "hint: rename it to `newName`" in ran.err
 
 
 def test_override_that_makes_kustomize_panic_is_a_problem(repo: Project) -> None:

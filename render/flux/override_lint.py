@@ -33,6 +33,8 @@ class Finding:
     severity: Literal["error", "warning"] = "error"
     related: int | None = None
     """Index of another entry that the message is about."""
+    at_key: bool = False
+    """Whether the key itself is at fault, not its value."""
 
 
 def lint(entries: object) -> list[Finding]:
@@ -80,7 +82,7 @@ def _lint_entry(index: int, raw: object) -> list[Finding]:
             guessed.update(closest)
             cause = "kustomize `images` entries have `name`, `newName`, `newTag`, `digest`"
             hint = f"rename it to `{closest[0]}`" if closest else "delete it"
-            findings.append(Finding(index, str(key), f"unknown field `{shown(str(key))}`", cause, hint))
+            findings.append(Finding(index, str(key), f"unknown field `{shown(str(key))}`", cause, hint, at_key=True))
     checks = {"name": _lint_name, "newName": _lint_new_name, "newTag": _lint_new_tag, "digest": _lint_digest}
     for field, check in checks.items():
         if field not in raw:

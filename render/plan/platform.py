@@ -183,6 +183,8 @@ def _entry_node(node: Sequence, finding: Finding) -> Node:
     if finding.index < 0:
         return node
     item = node.items[finding.index]
+    if finding.at_key and type(item) is Mapping:
+        return item.key(finding.field) or item
     return node_at(item, finding.field) or item
 
 
