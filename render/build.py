@@ -69,6 +69,8 @@ class Build:
     """The table with its place; None without a platform file."""
     names: frozenset[str] = frozenset()
     """Names of all services, disabled ones included."""
+    automation: bool = True
+    """Whether images are automated: with `--no-image-automation`, no policy is rendered."""
     root: Path | None = None
     """The output root whose committed image values were respected."""
     kept: list[tuple[str, str, str]] = field(default_factory=list)
@@ -107,7 +109,7 @@ def build(
     in `reset`. Without it the catalog is rendered as into an empty folder. `overrides` takes the place of the
     platform's table; `visit` sees the plan of each service.
     """
-    made = Build()
+    made = Build(automation=automation)
     platform, faults = read_platform(platform_path)
     made.diagnostics += faults
     made.sources += 1

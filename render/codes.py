@@ -265,6 +265,26 @@ CODES: dict[str, Page] = {
         "left alone, and the others are written. Where the catalog would not build with a version, nothing is "
         "written; `--only NAME` writes those of other services.",
     ),
+    "R513": Page(
+        "A marker that names no policy",
+        _W,
+        "A file of yours in the tree has a setter marker for a policy that is neither rendered nor in the tree. The image bot "
+        "leaves such a value as it is and reports nothing, so the version stands still. With `--no-image-automation` there "
+        "are no policies, and markers are not looked at.",
+    ),
+    "R514": Page(
+        "A policy that no marker names",
+        _W,
+        "An ImagePolicy of yours in the tree selects a version that nothing takes: no marker in the tree names it. Markers "
+        "outside the tree are not seen.",
+    ),
+    "R515": Page(
+        "A file that no kustomization lists",
+        _W,
+        "A YAML file lies beside generated ones, and the kustomization.yaml there does not list it, so Flux does not apply it. "
+        "Name it under `kustomize` of the service. Hidden files, and folders without a generated kustomization.yaml, are not "
+        "looked at.",
+    ),
     "R601": Page(
         "The override table",
         _E,

@@ -60,7 +60,7 @@ class Committed:
             text = self._read(pattern.format(service))
             if '"$imagepolicy"' not in text:
                 continue
-            for match in _MARKED.finditer(_without_literals(text)):
+            for match in _MARKED.finditer(without_literals(text)):
                 marks = found.setdefault(match["policy"], Marks())
                 _take(marks, match["part"], match["text"])
         if found:
@@ -92,14 +92,15 @@ class Committed:
         return "" if "\n<<<<<<< " in "\n" + text and "\n>>>>>>> " in text else text
 
 
-def _without_literals(text: str) -> str:
-    """Drop the lines of literal blocks: what looks like a marker there is text, and the bot leaves it alone."""
+def without_literals(text: str) -> str:
+    """Empty the lines of literal blocks: what looks like a marker there is text, and the bot leaves it alone."""
     if _LITERAL.search(text) is None:
         return text
     kept: list[str] = []
     limit = -1
     for line in text.split("\n"):
         if limit >= 0 and (not line.strip(" ") or len(line) - len(line.lstrip(" ")) > limit):
+            kept.append("")
             continue
         kept.append(line)
         match = _LITERAL.search(line)

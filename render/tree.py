@@ -14,6 +14,7 @@ from render.catalog import reason_of, shown_path
 from render.diagnostics import Diagnostic, Location
 from render.guard import carries_table, reinstalls, service_of, table_upgrades
 from render.redact import printable, redact
+from render.strays import Strays
 from render.writer import check_root, lock, write
 
 __all__ = ["OWNED", "Changes", "compare", "diff", "diffs", "lock", "write"]
@@ -158,6 +159,7 @@ class _Comparison:
         self.force = force
         self.only = only
         self.made = Changes()
+        self.strays = Strays(build, root)
         self.alike: set[str] = set()
         """Changed files whose objects and markers are those of the build."""
         self.refused: set[str] = set()
@@ -193,8 +195,10 @@ class _Comparison:
                 self._compare(path, walk)
         foreign = {path for path, _ in self.build.foreign}
         for path in sorted(walk.files):
-            if path not in files and path not in foreign and self._wants(path):
-                self._compare_stale(path)
+            if path not in files and self._wants(path):
+                self._compare_stale(path, is_named=path in foreign)
+        self.strays.add_odd(path for path in walk.odd if self._wants(path))
+        self.made.diagnostics += self.strays.judge()
         for listed in (self.made.new, self.made.changed, self.made.stale):
             listed.sort()
         self.made.services, self.made.kept = self.build.services, self.build.kept
@@ -223,11 +227,15 @@ class _Comparison:
         self._differs(path, data, self.build.files[path])
         self.made.changed.append(path)
 
-    def _compare_stale(self, path: str) -> None:
+    def _compare_stale(self, path: str, *, is_named: bool) -> None:
         data = self._read(path)
-        if data is not None and _digest_in(data.partition(b"\n")[0].decode("utf-8", "replace")):
+        if data is None:
+            return
+        if not is_named and _digest_in(data.partition(b"\n")[0].decode("utf-8", "replace")):
             self._differs(path, data, None)
             self.made.stale.append(path)
+        else:
+            self.strays.add(path, data)
 
     def _read(self, path: str) -> bytes | None:
         try:

@@ -22,7 +22,7 @@ LAYERS = (
     ("identities", "texts"),
     ("guard",),
     ("build",),
-    ("writer", "tree"),
+    ("writer", "strays", "tree"),
     ("report", "inventory", "carried", "policies", "override"),
     ("cli", "docs", "__main__"),
 )
