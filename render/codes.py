@@ -109,7 +109,7 @@ CODES: dict[str, Page] = {
     "R204": Page(
         "The chart source",
         _E,
-        "A chart comes from one source (`repository`, `url` or `git`), in one exact version unless it says `versionRange`.",
+        "A chart comes from one source (`repository`, `url`, `git` or `existingSource`), in one exact version unless it says `versionRange`.",
     ),
     "R205": Page(
         "Not an image reference",

@@ -235,7 +235,9 @@ def test_release_without_an_interval_is_refused(tmp_path: Path) -> None:
         ("upgrade: {crds: Replace}", "R104"),
         ("values: {}", "R402"),
         ("valuesFrom: []", "R402"),
-        ("chart: {}", "R402"),
+        ("chart: {spec: {version: 1.0.0}}", "R402"),
+        ("chart: {spec: {intervall: 1h}}", "R101"),
+        ("chart: {spec: {interval: 1d}}", "R104"),
         ("chartRef: {}", "R402"),
         ("dependsOn: []", "R402"),
         ("postRenderers: []", "R402"),
@@ -743,3 +745,20 @@ def test_image_post_renderer_that_is_no_pattern_is_refused(tmp_path: Path, shape
     image = f"{{ref: 'ghcr.io/example/web:1.2.3', shape: {shape}{more}}}"
 
     assert codes(made(tmp_path, AUTO.replace("ghcr.io/example/web:1.2.3", image) + own)) == ["R602"]
+
+
+def test_release_says_how_the_chart_is_followed(tmp_path: Path) -> None:
+    more = "release: {chart: {metadata: {labels: {tier: a}}, spec: {interval: 5m, ignoreMissingValuesFiles: true}}}\n"
+    web = "name: web\nsource: {chart: {url: 'https://charts.example', name: web, version: 1.0.0}}\n"
+    chart = spec(tmp_path, web + more)["chart"]
+
+    assert chart["metadata"] == {"labels": {"tier": "a"}}
+    assert chart["spec"]["chart"] == "web"
+    assert (chart["spec"]["interval"], chart["spec"]["ignoreMissingValuesFiles"]) == ("5m", True)
+
+
+def test_default_of_how_charts_are_followed_leaves_charts_that_are_objects_alone(tmp_path: Path) -> None:
+    cluster = platform("release: {chart: {spec: {interval: 5m}}}")
+
+    assert "chart" not in spec(tmp_path / "default", WEB, cluster)
+    assert codes(made(tmp_path / "own", WEB + "release: {chart: {spec: {interval: 5m}}}\n")) == ["R402"]

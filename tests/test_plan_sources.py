@@ -587,3 +587,94 @@ def test_field_of_a_named_source_that_is_newer_than_the_target_is_told_once_in_t
     built = made(tmp_path, service(chart), service(chart, "db"), platform=charts(entry, PLATFORM.replace("2.9", "2.8")))
 
     assert [(fault.code, fault.location.path) for fault in built.diagnostics] == [("R401", "platform.yaml")]
+
+
+# Sources that something else brings
+
+
+@pytest.mark.parametrize(
+    ("chart", "expected"),
+    [
+        (
+            "existingSource: {kind: HelmRepository, name: hub, namespace: flux-system}, name: redis, version: 1.1.2",
+            {
+                "chart": "redis",
+                "version": "1.1.2",
+                "sourceRef": {"kind": "HelmRepository", "name": "hub", "namespace": "flux-system"},
+            },
+        ),
+        (
+            "existingSource: {kind: GitRepository, name: charts, namespace: web}, path: ./charts/web",
+            {
+                "chart": "./charts/web",
+                "sourceRef": {"kind": "GitRepository", "name": "charts"},
+                "reconcileStrategy": "Revision",
+            },
+        ),
+        (
+            "existingSource: {kind: Bucket, name: charts}, path: web.tgz, valuesFiles: [values-prod.yaml]",
+            {
+                "chart": "web.tgz",
+                "sourceRef": {"kind": "Bucket", "name": "charts"},
+                "reconcileStrategy": "Revision",
+                "valuesFiles": ["values-prod.yaml"],
+            },
+        ),
+    ],
+)
+def test_existing_source_of_many_charts_is_named_and_not_rendered(
+    tmp_path: Path, chart: str, expected: dict[str, Any]
+) -> None:
+    built = made(tmp_path, service(chart))
+
+    assert spec(built, "HelmRelease")["chart"] == {"spec": expected}
+    assert {one["kind"] for one in objects(built)} == {"HelmRelease", "Kustomization", "Namespace"}
+
+
+@pytest.mark.parametrize("kind", ["OCIRepository", "HelmChart", "ExternalArtifact"])
+def test_existing_source_that_is_the_chart_is_a_chart_ref(tmp_path: Path, kind: str) -> None:
+    built = made(tmp_path, service(f"existingSource: {{kind: {kind}, name: app, namespace: flux-system}}"))
+
+    assert spec(built, "HelmRelease")["chartRef"] == {"kind": kind, "name": "app", "namespace": "flux-system"}
+
+
+@pytest.mark.parametrize(
+    ("chart", "code"),
+    [
+        ("existingSource: {kind: OCIRepository, name: app}, version: 1.2.3", "R204"),
+        ("existingSource: {kind: HelmChart, name: app}, valuesFiles: [a.yaml]", "R204"),
+        ("existingSource: {kind: HelmRepository, name: app}, name: web, version: 1.2.3, secretRef: {name: s}", "R204"),
+        ("existingSource: {kind: HelmRepository, name: app}, name: web, version: 1.x", "R204"),
+        ("existingSource: {kind: HelmRepository, name: app}, name: web", "R102"),
+        ("existingSource: {kind: HelmRepository, name: app}, version: 1.2.3", "R102"),
+        ("existingSource: {kind: GitRepository, name: app}", "R102"),
+        ("existingSource: {kind: GitRepository, name: app}, path: web, ref: {branch: main}", "R204"),
+        ("existingSource: {kind: GitRepository, name: app}, path: web, version: 1.2.3", "R204"),
+        ("existingSource: {kind: GitRepository, name: app}, path: web, git: 'https://git.example/x'", "R204"),
+        ("existingSource: {kind: Secret, name: app}", "R104"),
+    ],
+)
+def test_existing_source_is_described_by_its_object(tmp_path: Path, chart: str, code: str) -> None:
+    assert codes(made(tmp_path, service(chart))) == [code]
+
+
+def test_existing_source_of_another_namespace_needs_cross_namespace_references(tmp_path: Path) -> None:
+    chart = "existingSource: {kind: OCIRepository, name: app, namespace: flux-system}"
+
+    assert codes(made(tmp_path, service(chart), platform=APART)) == ["R204"]
+
+
+# Variables
+
+
+def test_versions_that_hold_a_variable_are_judged_in_the_cluster(tmp_path: Path) -> None:
+    built = made(tmp_path, service("url: 'https://charts.example', name: web, version: '${WEB_VERSION}'"))
+
+    assert spec(built, "HelmRelease")["chart"]["spec"]["version"] == "${WEB_VERSION}"
+
+
+def test_names_that_hold_a_variable_are_judged_in_the_cluster(tmp_path: Path) -> None:
+    chart = "url: 'https://charts.example', name: web, version: '1.0.0'"
+    built = made(tmp_path, service(chart, more="objectName: '${APP}'\nnamespace: '${NS:=web}'\n"))
+
+    assert only(built, "HelmRelease")["metadata"] == {"name": "${APP}", "namespace": "${NS:=web}"}

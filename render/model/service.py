@@ -9,6 +9,14 @@ from pydantic import Field
 from render.model.base import Annotations, Free, Label, Labels, Model, NameRef, ObjectName
 
 ServiceName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", min_length=1, max_length=53)]
+Variable = r".*[$][{].*"
+TargetName = Annotated[
+    str, Field(pattern=rf"^([a-z0-9]([-a-z0-9]*[a-z0-9])?|{Variable})$", min_length=1, max_length=53)
+]
+"""The name of an object; one that holds a variable of Flux's postBuild can be judged only in the cluster."""
+TargetNamespace = Annotated[
+    str, Field(pattern=rf"^([a-z0-9]([-a-z0-9]*[a-z0-9])?|{Variable})$", min_length=1, max_length=63)
+]
 Shape = Literal["split", "registry", "digest", "string", "tag", "postRenderer"]
 DigestMode = Literal["never", "ifNotPresent", "always"]
 
@@ -61,14 +69,27 @@ class ExtraImage(Image):
     update: Update | None = Field(None, description="Absent: the image is fixed.")
 
 
+class ExistingSource(Model):
+    """A source object that is not of the catalog, and is there all the same."""
+
+    kind: Literal["HelmRepository", "OCIRepository", "GitRepository", "Bucket", "HelmChart", "ExternalArtifact"] = (
+        Field(description="Kind of the object.")
+    )
+    name: str = Field(description="Name of the object.", min_length=1, max_length=253)
+    namespace: TargetNamespace | None = Field(None, description="Its namespace. Default: the service's.")
+
+
 class Chart(Model):
-    """The chart: by a name of the platform's `charts`, by URL, or from Git."""
+    """The chart: by a name of the platform's `charts`, by URL, from Git, or from a source object that exists."""
 
     repository: str | None = Field(None, description="A key of the platform's `charts`.")
     url: str | None = Field(
         None, description="`oci://…` (the chart, or its folder when `name` is given) or `https://…`."
     )
     git: str | None = Field(None, description="URL of a Git repository (`https://…` or `ssh://…`).")
+    existing_source: ExistingSource | None = Field(
+        None, description="A source object that something else brings; none is rendered."
+    )
     name: str | None = Field(None, description="Name of the chart in its repository.", min_length=1)
     path: str | None = Field(None, description="Folder of the chart in the Git repository.")
     ref: Free | None = Field(None, description="GitRepository `ref`: branch, tag, semver, name or commit.")
@@ -182,8 +203,8 @@ class Service(Model):
 
     name: ServiceName = Field(description="Unique in the catalog; a DNS-1123 label of at most 53 characters.")
     kind: Literal["container", "vm"] = Field("container", description="What runs it.")
-    object_name: ServiceName | None = Field(None, description="Name of the HelmRelease or workload. Default: `name`.")
-    namespace: Label | None = Field(
+    object_name: TargetName | None = Field(None, description="Name of the HelmRelease or workload. Default: `name`.")
+    namespace: TargetNamespace | None = Field(
         None, description="Namespace. Default: the platform's `defaults.namespace`, else the name."
     )
     description: str | None = Field(None, description="For people and reports; rendered nowhere.")

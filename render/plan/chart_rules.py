@@ -145,7 +145,7 @@ class ChartRules:
             return False
         if exact is not None:
             return self._is_exact(form, exact)
-        return ranged is None or self._is_range(ranged)
+        return ranged is None or "${" in ranged or self._is_range(ranged)
 
     def _is_exact(self, form: Form, version: str) -> bool:
         body, at, digest = version.partition("@")
@@ -160,6 +160,8 @@ class ChartRules:
                     hint=error.hint or "copy the whole digest",
                 )
                 return False
+        if "${" in version:
+            return True
         if form == "oci" and _OCI_TAG.match(body) and not _WILDCARD.search(body):
             return True
         if form == "http" and _EXACT.match(version):

@@ -26,7 +26,6 @@ else:
     from functools import cache
 
 RESERVED = {
-    "chart": "write `source.chart`",
     "chartRef": "write `source.chart`",
     "values": "write `values` at the top of the service",
     "valuesFrom": "write `valuesFrom` at the top of the service",
@@ -76,10 +75,28 @@ FIELDS = (
 """The order in which the spec is written."""
 
 
+CHART_FIELDS = ("interval", "reconcileStrategy", "ignoreMissingValuesFiles", "verify")
+"""Fields of `chart.spec` that `release` may hold: how the chart is followed, not which chart it is."""
+CHART_RESERVED = ("chart", "version", "sourceRef", "valuesFiles")
+
+
 @cache
 def spec_check() -> Check:
     """Return the check of a HelmRelease spec, nothing required (it is a part)."""
-    return compile_schema({**HELM_RELEASE_SPEC, "required": [], "x-unlisted": sorted(RESERVED)})
+    properties = HELM_RELEASE_SPEC["properties"]
+    chart = properties["chart"]
+    inner = chart["properties"]["spec"]
+    known = {name: inner["properties"][name] for name in CHART_FIELDS}
+    spec = {**inner, "properties": known, "required": []}
+    chart = {**chart, "properties": {**chart["properties"], "spec": spec}, "required": []}
+    return compile_schema(
+        {
+            **HELM_RELEASE_SPEC,
+            "properties": {**properties, "chart": chart},
+            "required": [],
+            "x-unlisted": sorted(RESERVED),
+        }
+    )
 
 
 @cache
@@ -91,12 +108,16 @@ def check_release(source: Source, report: Report, node: Node | None, path: str, 
     """Check a part of a HelmRelease spec that a person wrote against the v2 API of the target Flux."""
     if type(node) is not Mapping:
         return
-    reserved = [(key, RESERVED[key.text]) for key, _ in node.entries if key.text in RESERVED]
-    for key, hint in reserved:
+    reserved = [(key, key.text, RESERVED[key.text]) for key, _ in node.entries if key.text in RESERVED]
+    chart = paths.find(node, ("chart", "spec"))
+    for key, _ in chart.entries if type(chart) is Mapping else ():
+        if key.text in CHART_RESERVED:
+            reserved.append((key, f"chart.spec.{key.text}", "write `source.chart`"))
+    for key, field, hint in reserved:
         report.error(
             "R402",
             key,
-            f"`{path}.{key.text}` is not set here",
+            f"`{path}.{field}` is not set here",
             cause="the service has a field of its own for it",
             hint=hint,
         )
@@ -202,7 +223,9 @@ class Release(Part):
             self._check_rollback(spec)
         self._check_name(spec)
         self._check_hooks(spec)
-        spec["chart"], spec["chartRef"] = chart.chart, chart.chart_ref
+        self._check_chart(chart)
+        spec["chart"] = chart.chart and merge(chart.chart, spec.get("chart") or {})
+        spec["chartRef"] = chart.chart_ref
         self._check_rules(spec)
         spec["dependsOn"] = depends_on or None
         spec["valuesFrom"] = service.values_from or None
@@ -268,6 +291,18 @@ class Release(Part):
         """Check the whole, which may break rules that its parts keep."""
         for problem in OBJECTS["HelmRelease"].rules(plain(spec), self.context.flux):
             self._error("R401", self._written(problem.path), problem.message, problem.cause, problem.hint)
+
+    def _check_chart(self, chart: ChartPlan) -> None:
+        """Refuse fields of `chart` where the release names an object that is the chart."""
+        own = node_at(self.own, "chart")
+        if chart.chart is None and paths.find(self.own, ("chart",)) is not None:
+            self.report.error(
+                "R402",
+                own,
+                "`release.chart` does not go with a chart that is an object of its own",
+                cause="the release has `chartRef`, and the source object says how it is fetched",
+                hint="remove it",
+            )
 
     def _check_rollback(self, spec: dict[str, Any]) -> None:
         """Refuse settings of the service that would defeat the automatic rollback."""

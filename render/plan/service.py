@@ -259,7 +259,9 @@ class _Planner:
         self.made.carries_table = release.carries_table
         common = self._common()
         source = chart.source
-        if source.shared is not None:
+        if source is None:
+            pass
+        elif source.shared is not None:
             self.made.shared.append(source)
         else:
             self.made.apps["source"] = [

@@ -15,7 +15,10 @@ from render.yaml.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
     from render.model.platform import ChartSource
-    from render.model.service import Chart
+    from render.model.service import Chart, ExistingSource
+
+CHART_REF_KINDS = ("OCIRepository", "HelmChart", "ExternalArtifact")
+"""Source objects that are one chart, which a release names under `chartRef`."""
 
 _Versions = tuple[str | None, str | None]
 """Exact version and range, of which one is set."""
@@ -41,7 +44,8 @@ class SourcePlan:
 class ChartPlan:
     """Where a release takes its chart from."""
 
-    source: SourcePlan
+    source: SourcePlan | None
+    """None for a source that the catalog does not bring."""
     chart: dict[str, Any] | None
     """`spec.chart`, for HelmRepository and GitRepository."""
     chart_ref: dict[str, Any] | None
@@ -84,6 +88,8 @@ class Charts:
         assert chart is not None
         if not self._has_one_address(chart) or (chart.repository is not None and entry is None):
             return None
+        if chart.existing_source is not None:
+            return self._existing(namespace, chart, chart.existing_source)
         if entry is not None:
             form = form_of(entry.url, entry.git)
             # What is wrong with the entry is reported in its own file.
@@ -100,14 +106,20 @@ class Charts:
         return make(name, namespace, chart, entry, versions) if versions is not None else None
 
     def _has_one_address(self, chart: Chart) -> bool:
-        given = [field for field in ("repository", "url", "git") if getattr(chart, field) is not None]
+        addresses = {
+            "repository": chart.repository,
+            "url": chart.url,
+            "git": chart.git,
+            "existingSource": chart.existing_source,
+        }
+        given = [field for field, value in addresses.items() if value is not None]
         if len(given) == 1:
             return True
         named = " and ".join(f"`{field}`" for field in given) or "none of them"
         self.report.error(
             "R204",
             node_at(self.node, given[-1]) if given else self.node,
-            f"`source.chart` must have one of `repository`, `url` and `git`, and has {named}",
+            f"`source.chart` must have one of `repository`, `url`, `git` and `existingSource`, and has {named}",
             hint="keep one of them" if given else "name a chart source of the platform, or give one address",
         )
         return False
@@ -276,6 +288,56 @@ class Charts:
             "valuesFiles": chart.values_files,
         }
         return ChartPlan(source, {"spec": made}, None) if self._is_valid(source, chart.repository) else None
+
+    def _existing(self, namespace: str, chart: Chart, source: ExistingSource) -> ChartPlan | None:
+        """Return the reference to a source object that something else brings."""
+        by_ref, by_path = source.kind in CHART_REF_KINDS, source.kind in ("GitRepository", "Bucket")
+        strange = ["ref", *ACCESS]
+        strange += ["path"] if not by_path else ["name", "version", "versionRange"]
+        strange += ["name", "version", "versionRange", "valuesFiles"] if by_ref else []
+        given = [field for field in dict.fromkeys(strange) if self._is_given(field)]
+        for field in given:
+            self.report.error(
+                "R204",
+                node_at(self.node, field),
+                f"`source.chart.{field}` does not go with a {source.kind} that exists",
+                cause="the object itself says it" if by_ref or field in ("ref", *ACCESS) else "it has no such field",
+                hint="remove it",
+            )
+        needed = "path" if by_path else None if by_ref else "name"
+        if needed is not None and not self._is_given(needed):
+            given.append(needed)
+            self.report.error(
+                "R102",
+                self.node,
+                f"`source.chart` needs the field `{needed}`",
+                cause="the source holds more than one chart",
+                hint=f"add `{needed}: …`",
+            )
+        where = source.namespace if source.namespace != namespace else None
+        if where is not None and not self.context.platform.flux.cross_namespace_refs:
+            given.append("existingSource")
+            self.report.error(
+                "R204",
+                node_at(self.node, "existingSource", "namespace"),
+                f"the source `{source.name}` is in another namespace, `{where}`",
+                cause="`flux.crossNamespaceRefs` is off: the controllers refuse the reference",
+                hint="name a source of the service's namespace",
+            )
+        if given:
+            return None
+        reference = {"kind": source.kind, "name": source.name, "namespace": where}
+        if by_ref:
+            return ChartPlan(None, None, reference)
+        made: dict[str, Any]
+        if by_path:
+            made = {"chart": chart.path, "sourceRef": reference, "reconcileStrategy": "Revision"}
+        else:
+            versions = self._version(chart, None, "http")
+            if versions is None:
+                return None
+            made = {"chart": chart.name, "version": Marked(versions[0] or versions[1] or ""), "sourceRef": reference}
+        return ChartPlan(None, {"spec": {**made, "valuesFiles": chart.values_files}}, None)
 
     def _source(
         self, template: str, kind: str, name: str, namespace: str, spec: dict[str, Any], shared: str | None
