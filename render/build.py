@@ -275,6 +275,7 @@ class _Builder:
                 tuple(plan.depends_on),
                 release_timeout(plan.timeout),
                 plan.marks_configs,
+                plan.has_gated_deployment,
             )
         )
         self.carries_table = self.carries_table or plan.carries_table
@@ -362,6 +363,8 @@ class _Builder:
         assert context is not None
         self.rendered.sort(key=lambda service: service.header.name)
         used = self.namespaces | {source.namespace for source in self.shared.values()}
+        if context.platform.alerts.enabled:
+            used.add(context.platform.alerts.namespace)
         skipped = self.declared_namespaces | {"default", context.flux_namespace, ""}
         namespaces = sorted(name for name in used - skipped if not name.startswith("kube-"))
         if not context.platform.defaults.namespaces:

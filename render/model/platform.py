@@ -118,9 +118,12 @@ class ImageAutomation(Model):
 class Alerts(Model):
     """Alerts about failed updates."""
 
-    enabled: bool = Field(False, description="Render the PrometheusRule.")
+    enabled: bool = Field(False, description="Render the PrometheusRule, and the metrics that it needs.")
     namespace: Label = Field("monitoring", description="Its namespace.")
     labels: Labels = Field({}, description="Its labels.")
+    runbooks: str = Field(
+        "docs/alerts.md", description="Address of the page that says what to do; an alert links to its section."
+    )
 
 
 class Defaults(Model):

@@ -6,14 +6,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from render.plan.alerts import plan_metrics, plan_rule
 from render.plan.context import Context
-from render.plan.fluxtree import FluxTree, Rendered, by_namespace, path_below
+from render.plan.fluxtree import PLATFORM_FOLDERS, FluxTree, Rendered, by_namespace, path_below
 from render.plan.sources import SourcePlan
 from render.plan.workload import PRUNE_OPT_OUT, Document
 
 MANY_SERVICES = 150
 """From here on one Flux Kustomization for all services is worth a warning: kustomize is quadratic in folders."""
 DEFAULT_BRANCH = "main"
+BOT = "platform/image-automation/image-update-automation.yaml"
+"""The file of the ImageUpdateAutomation."""
 
 MESSAGE = """chore(images): update {cluster}
 {{{{ range $object, $changes := .Changed.Objects }}}}
@@ -73,6 +76,9 @@ def plan_cluster(
             made.add(f"apps/sources/{name}", platform, [(source.template, values)])
         made.add("apps/sources/kustomization.yaml", platform, [kustomization(sorted(names))])
         base.append("sources")
+    if context.platform.alerts.enabled:
+        made.add("apps/kube-state-metrics.yaml", platform, [plan_metrics(context)])
+        base.append("kube-state-metrics.yaml")
     apps = [service for service in services if service.has_apps]
     mode = context.platform.flux.kustomizations
     listed = [service.header.name for service in apps] if mode == "all" else []
@@ -83,6 +89,10 @@ def plan_cluster(
         made.add("configs/kustomization.yaml", catalog, [kustomization(configs)])
     if context.automation:
         _plan_automation(context, made, services)
+    if context.platform.alerts.enabled:
+        rule = plan_rule(context, services, commits=BOT in made.files)
+        made.add("platform/alerts/prometheus-rule.yaml", platform, [rule])
+        made.add("platform/alerts/kustomization.yaml", platform, [kustomization(["prometheus-rule.yaml"])])
     _plan_flux(context, made, services, base)
     return made
 
@@ -115,11 +125,7 @@ def _plan_automation(context: Context, made: ClusterFiles, services: list[Render
             "path": path_below(platform.root, "" if any(one.marks_configs for one in services) else "apps"),
         }
         resources.append("image-update-automation.yaml")
-        made.add(
-            "platform/image-automation/image-update-automation.yaml",
-            context.file.label,
-            [("imageupdateautomation", values)],
-        )
+        made.add(BOT, context.file.label, [("imageupdateautomation", values)])
     if settings.secret_file:
         resources.append(settings.secret_file)
     if resources:
@@ -134,8 +140,8 @@ def _plan_flux(context: Context, made: ClusterFiles, services: list[Rendered], b
             resources = [f"../../apps/{name}" for name in names]
             made.add(f"flux/apps-{namespace}/kustomization.yaml", label, [kustomization(resources)])
     has_root = "apps/kustomization.yaml" in made.files
-    has_automation = "platform/image-automation/kustomization.yaml" in made.files
-    if services or has_root or has_automation:
-        tree = FluxTree(context, services, has_root=has_root, has_base=bool(base), has_automation=has_automation)
+    platform = [folder for folder in PLATFORM_FOLDERS if f"platform/{folder}/kustomization.yaml" in made.files]
+    if services or has_root or platform:
+        tree = FluxTree(context, services, has_root=has_root, has_base=bool(base), platform=platform)
         made.add("flux/kustomizations.yaml", label, tree.documents())
         made.add("flux/kustomization.yaml", label, [kustomization(["kustomizations.yaml"])])

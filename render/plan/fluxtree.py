@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,8 @@ HELM_TIMEOUT = 5 * 60
 """Seconds that helm-controller gives an operation without `timeout`."""
 CONFIGS_RETRY = "2m"
 """How soon `configs` are tried again while a chart is still installing their kinds."""
+PLATFORM_FOLDERS = ("image-automation", "alerts")
+"""Folders below `platform/`, each with a Flux Kustomization of its own."""
 VARIABLE_SOURCES = (
     {"kind": "ConfigMap", "name": "cluster-settings", "optional": True},
     {"kind": "Secret", "name": "cluster-secrets", "optional": True},
@@ -33,6 +35,8 @@ class Rendered:
     """Seconds that one of its Helm operations may take."""
     marks_configs: bool = False
     """Whether an object in `configs/` holds a setter marker."""
+    has_gated_deployment: bool = False
+    """Whether it is a plain Deployment whose updates must become ready."""
 
 
 def release_timeout(text: str | None) -> int:
@@ -64,14 +68,15 @@ class FluxTree:
     """
 
     def __init__(
-        self, context: Context, services: list[Rendered], *, has_root: bool, has_base: bool, has_automation: bool
+        self, context: Context, services: list[Rendered], *, has_root: bool, has_base: bool, platform: Sequence[str]
     ) -> None:
         self.platform = context.platform
         self.namespace = context.flux_namespace
         self.services = services
         self.has_root = has_root
         """Whether `apps/kustomization.yaml` lists anything."""
-        self.has_automation = has_automation
+        self.folders = platform
+        """Those of `PLATFORM_FOLDERS` that hold anything."""
         self.first = ("apps",) if has_base and self.platform.flux.kustomizations != "all" else ()
         """What every other division comes after: namespaces and shared sources."""
         self.has_configs = any(service.has_configs for service in services)
@@ -91,19 +96,21 @@ class FluxTree:
     def documents(self) -> Iterator[Document]:
         """Yield the Kustomizations, each after those it depends on."""
         mode = self.platform.flux.kustomizations
+        parts = [f"apps-{part}" for part in by_namespace(self.services)] if mode == "namespace" else []
+        before = (*(("apps",) if self.has_root and mode == "all" else self.first), *parts)
         if self.has_root:
             yield self._one("apps", "apps", wait=mode != "all" or not self.has_configs)
         if mode == "service":
             yield from self._each_service()
         else:
-            parts = [] if mode == "all" else list(by_namespace(self.services))
             for part in parts:
-                yield self._one(f"apps-{part}", f"flux/apps-{part}", self.first, wait=not self.has_configs)
+                yield self._one(part, f"flux/{part}", self.first, wait=not self.has_configs)
             if self.has_configs:
-                root = ("apps",) if self.has_root and mode == "all" else self.first
-                yield self._configs("configs", "configs", (*root, *(f"apps-{part}" for part in parts)))
-        if self.has_automation:
-            yield self._one("platform-image-automation", "platform/image-automation")
+                yield self._configs("configs", "configs", before)
+        for folder in self.folders:
+            # The kind PrometheusRule is one that a chart of `apps` brings.
+            after, retry = (before, CONFIGS_RETRY) if folder == "alerts" else ((), None)
+            yield self._one(f"platform-{folder}", f"platform/{folder}", after, retry=retry)
 
     def _each_service(self) -> Iterator[Document]:
         rendered = {service.header.name for service in self.services if service.has_apps}

@@ -47,14 +47,6 @@ def check_platform(file: PlatformFile, *, automation: bool) -> list[Diagnostic]:
     _check_decryption(file, report)
     _check_defaults(file, report)
     check_platform_variables(file, report)
-    if file.platform.alerts.enabled:
-        report.error(
-            "R213",
-            node_at(file.root, "alerts", "enabled"),
-            "alerts are not rendered yet",
-            cause="this version has no PrometheusRule",
-            hint="set `alerts.enabled: false`",
-        )
     return report.items
 
 

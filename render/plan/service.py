@@ -78,6 +78,8 @@ class ServicePlan:
     images: list[ImagePlan] = field(default_factory=list)
     timeout: str | None = None
     """Of the release's Helm operations."""
+    has_gated_deployment: bool = False
+    """Whether it is a plain Deployment whose updates must become ready."""
     carries_table: bool = False
     """Whether the release carries entries of the override table."""
     kept: list[tuple[str, str, str]] = field(default_factory=list)
@@ -120,7 +122,9 @@ class _Planner:
             self._release(images, entry, dependencies.releases, rollback=rollback)
         elif self.service.workload is not None:
             workload = Plain(self.context, self.definition, self.header, images, self.report)
-            self.made.apps["workload"] = workload.plan(writer, rollback=rollback)
+            documents = workload.plan(writer, rollback=rollback)
+            self.made.apps["workload"] = documents
+            self.made.has_gated_deployment = rollback and any(template == "deployment" for template, _ in documents)
             self.made.namespaces.add(self.header.namespace)
         self._extras(images)
         self._automation(images)
