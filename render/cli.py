@@ -16,6 +16,7 @@ import click
 
 from render import __version__
 from render.cli_diff import diff
+from render.cli_flux import flux
 from render.cli_images import images, override
 from render.cli_options import (
     CONTEXT,
@@ -189,7 +190,7 @@ def explain(code: str) -> None:
     click.echo(page(wanted), nl=False)
 
 
-for command in (diff, images, override, policy, sync):
+for command in (diff, flux, images, override, policy, sync):
     cli.add_command(command)
 
 

@@ -63,14 +63,19 @@ def has_colour() -> bool:
     return sys.stderr.isatty() and not os.environ.get("NO_COLOR")
 
 
-def print_report(diagnostics: Sequence[Diagnostic], checked: int | None = None) -> None:
-    """Print diagnostics to stderr in full, with a last line when the number of `checked` files is given."""
+def print_report(diagnostics: Sequence[Diagnostic], checked: int | None = None, style: str = "full") -> None:
+    """Print diagnostics in a style other than `json`, with a last line when the number of `checked` files is given.
+
+    They go to stderr; in the style `github` to stdout, where GitHub looks for them.
+    """
     from render.catalog import with_snippet
     from render.report import faults_line, render_report
 
     if not diagnostics:
         return
-    told = [with_snippet(one) for one in diagnostics]
-    click.echo(render_report(told, "full", colour=has_colour()), nl=False, err=True, color=True)
+    told = [with_snippet(one) for one in diagnostics] if style == "full" else diagnostics
+    to_stdout = style == "github"
+    text = render_report(told, style, colour=not to_stdout and has_colour())
+    click.echo(text, nl=False, err=not to_stdout, color=True)
     if checked is not None:
         click.echo(faults_line(diagnostics, checked), err=True)

@@ -309,7 +309,8 @@ CODES: dict[str, Page] = {
     "R605": Page(
         "An object that kustomize's image rules cannot take",
         _W,
-        "A scalar where kustomize expects a pod template fails its run; the object is written without overrides.",
+        "A scalar where kustomize expects a pod template fails its run. `build` writes the object without overrides and warns; "
+        "`override --manifest` and `flux` can only refuse.",
     ),
     "R606": Page(
         "Two credentials match equally",
@@ -381,6 +382,24 @@ CODES: dict[str, Page] = {
         "`matchLabels` are put on every ImagePolicy; a service that gives one of them another value, or `matchExpressions` "
         "that do not hold, leave a policy out.",
     ),
+    "R801": Page(
+        "An override of Flux's images that matches nothing",
+        _E,
+        "`render flux` knows every image of the manifest that it rewrites, so an entry without one is a mistake: a misspelled "
+        "name, an image that this Flux does not have, or one that an entry above it has renamed already.",
+    ),
+    "R802": Page(
+        "Overrides on the command line",
+        _E,
+        "`--overrides` takes one list in strict JSON: maps of strings with the fields of kustomize's `images`, and nothing after "
+        "the list.",
+    ),
+    "R803": Page(
+        "An image that cannot be rewritten where it stands",
+        _E,
+        "`render flux` changes the text of images and nothing else. An image that an alias repeats where none is meant, that spans "
+        "lines of a text block, or that would be a number without quotes, has to be written out first.",
+    ),
 }
 
 
@@ -401,7 +420,7 @@ def document() -> str:
         "R5": "Output tree",
         "R6": "Image overrides",
         "R7": "Update policies",
-        "R8": "Import",
+        "R8": "Flux's own images, import",
     }
     out = ["# Diagnostics\n", "What `render explain CODE` prints. Codes are never given another meaning.\n"]
     family = ""

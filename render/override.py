@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from render.catalog import reason_of, shown_path
+from render.catalog import read_platform, reason_of, shown_path
 from render.diagnostics import Diagnostic, Location
 from render.flux.override_sites import Change, transform
 from render.flux.overrides import Entry, Outcome, OverrideFailure, Table
@@ -76,6 +76,62 @@ def read_table(path: Path, *, lint: bool = True, may_be_absent: bool = False) ->
     made.diagnostics = report.items
     made.entries = [_entry(item) for item in items if type(item) is Mapping]
     return made
+
+
+def read_json_table(text: str, name: str) -> TableFile:
+    """Read a table from an argument, which is nothing but one JSON list; `name` stands for the file's in messages.
+
+    JSON is YAML too, which gives faults their columns; that it is JSON is checked first.
+    """
+    # No string of JSON holds a tab, which YAML takes for no indentation.
+    source = Source(name, text.replace("\t", " "))
+    made = TableFile(source)
+    hint = 'write `[{"name": "…", "newName": "…"}]`'
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        after = error.msg == "Extra data"
+        message = "nothing may stand after the list" if after else f"not JSON: {error.msg[0].lower()}{error.msg[1:]}"
+        made.diagnostics = [source.fault("R802", Scalar("", "", error.lineno, error.colno), message, hint=hint)]
+        return made
+    except ValueError as error:
+        made.diagnostics = [source.fault("R802", Scalar("", "", 1, 1), f"not JSON: {error}", hint=hint)]
+        return made
+    if not isinstance(value, list):
+        made.diagnostics = [source.fault("R802", Scalar("", "", 1, 1), "the overrides must be a list", hint=hint)]
+        return made
+    documents, made.diagnostics = parse(source)
+    if made.diagnostics:
+        return made
+    made.node = documents[0].root
+    items = made.node.items if type(made.node) is SequenceNode else []
+    report = Report(source)
+    check_table(report, made.node, name)
+    for item in items:
+        for key, inner in item.entries if type(item) is Mapping else ():
+            if type(inner) is Scalar and inner.is_null:
+                report.error("R802", inner, f"`{key.text}` must be a string, not null", hint=f"delete `{key.text}`")
+    made.diagnostics = report.items
+    made.entries = [_entry(item) for item in items if type(item) is Mapping]
+    return made
+
+
+def read_flux_table(path: Path) -> TableFile:
+    """Read the overrides of Flux's own images from a platform file, which must be sound; an absent list is empty."""
+    file, faults = read_platform(path)
+    if file is None:
+        return TableFile(Source(shown_path(path), ""), diagnostics=faults)
+    made = TableFile(file.source, file.root.get("fluxImageOverrides"))
+    report = Report(file.source)
+    check_table(report, made.node, "fluxImageOverrides")
+    made.diagnostics = report.items
+    items = made.node.items if type(made.node) is SequenceNode else []
+    made.entries = [_entry(item) for item in items if type(item) is Mapping]
+    return made
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"`{name}` is no JSON value")
 
 
 def _find(root: Node | None) -> tuple[Node | None, str]:
@@ -185,6 +241,9 @@ class _Leaves:
         return Scalar(text, value.style if isinstance(value, Scalar) else '"')
 
 
+LEAVES = _Leaves()
+
+
 class Rewritten(NamedTuple):
     """Manifests with a table applied."""
 
@@ -219,31 +278,34 @@ def rewrite_manifests(source: Source, entries: Iterable[Entry]) -> tuple[Rewritt
         return None, faults
     roots = [document.root for document in documents]
     try:
-        made = transform([_data(root) for root in roots], Table(entries), _Leaves())
+        made = transform([data_of(root) for root in roots], Table(entries), LEAVES)
     except OverrideFailure as failure:
-        return None, [_refused(source, roots[failure.document or 0], failure)]
+        return None, [kustomize_refuses(source, roots[failure.document or 0], failure)]
     texts = (Emitter().fields("", _settled(document)) for document in made.documents)
     return Rewritten("---\n".join(texts), made.changes), []
 
 
-def _refused(source: Source, root: Node, failure: OverrideFailure) -> Diagnostic:
+def kustomize_refuses(
+    source: Source,
+    root: Node,
+    failure: OverrideFailure,
+    cause: str = "any entry of a table makes it fail, and with it the whole release",
+    hint: str = "leave the object out of the release, or give the release no image overrides",
+) -> Diagnostic:
+    """Return the fault of an object, or of a table, on which kustomize fails."""
     where = paths.find(root, failure.path) or root
     if failure.entry is not None:
         return source.fault("R601", where, failure.reason, cause="it does when it looks at the first image")
-    return source.fault(
-        "R605",
-        where,
-        f"kustomize fails on this object: {failure.reason}",
-        cause="any entry of a table makes it fail, and with it the whole release",
-        hint="leave the object out of the release, or give the release no image overrides",
-    )
+    message = f"kustomize fails on this object: {failure.reason}"
+    return source.fault("R605", where, message, cause=cause, hint=hint)
 
 
-def _data(node: Node) -> Any:
+def data_of(node: Node) -> Any:
+    """Return a tree of nodes as maps and lists of scalars, for the predictor with `LEAVES`."""
     if type(node) is Mapping:
-        return {key.text: _data(value) for key, value in node.entries}
+        return {key.text: data_of(value) for key, value in node.entries}
     if type(node) is SequenceNode:
-        return [_data(item) for item in node.items]
+        return [data_of(item) for item in node.items]
     return node
 
 

@@ -114,6 +114,35 @@ def transform(
     return Transformed(copies, changes)
 
 
+class Image(NamedTuple):
+    """One image that kustomize looks at."""
+
+    document: int
+    """Index into the documents given."""
+    path: Path
+    """From the document's root."""
+    doubled: bool
+    value: object
+    """The scalar that stands there."""
+
+
+def images(documents: Sequence[object], scalars: Scalars = PLAIN_DATA) -> list[Image]:
+    """List the images that a table of entries meets in a release's objects, matching or not.
+
+    Raises OverrideFailure for the first object that fails the release, as `transform` does; no name of an entry can.
+    """
+    found: list[Image] = []
+    for document, path, obj in _load(documents, scalars):
+        try:
+            at = _visit(obj, scalars)[0]
+        except OverrideFailure as failure:
+            raise OverrideFailure(failure.reason, path + failure.path, document=document) from None
+        for site in at:
+            holder, key = _holder(obj, site.path)
+            found.append(Image(document, path + site.path, site.doubled, holder[key]))
+    return found
+
+
 def _rewrite(obj: object, document: int, table: Table, scalars: Scalars) -> list[Change]:
     """Run a table on one object, in place."""
     found, nulls = _visit(obj, scalars)
