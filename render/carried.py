@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +17,9 @@ from render.catalog import SUFFIXES, reason_of, shown_path
 from render.committed import TABLE_COMMENT
 from render.diagnostics import Diagnostic, Location
 from render.flux.overrides import Entry
+from render.patterns import lazy
 from render.plan import paths
+from render.structs import field, struct
 from render.yaml.emit import Commented
 from render.yaml.source import Mapping, Node, Scalar, Source, parse
 from render.yaml.source import Sequence as SequenceNode
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
     from render.plan.table_notes import PlacedTable
 
 GROUP = "helm.toolkit.fluxcd.io/"
-_COMMENT = re.compile(rf"\s*# {re.escape(TABLE_COMMENT)}\s*\Z")
+_COMMENT = lazy(rf"\s*# {re.escape(TABLE_COMMENT)}\s*\Z")
 
 
-@dataclass(slots=True)
+@struct()
 class Emitted:
     """Sees the plan of each service, and keeps what its release emits of the table."""
 
@@ -55,7 +56,7 @@ def _planned(renderers: Iterable[Any]) -> list[Entry]:
     return []
 
 
-@dataclass(slots=True)
+@struct()
 class Carried:
     """What was found in the folders."""
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -14,6 +12,8 @@ from render.files import read_bytes
 from render.flux.versions import FluxVersion, VersionError
 from render.model import schema
 from render.model.read import INVALID, Reader
+from render.patterns import lazy
+from render.structs import field, replace, struct
 from render.yaml import scalar
 from render.yaml.source import Document, Mapping, Node, Scalar, Sequence, Source, decode, parse
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".yaml", ".yml")
 # What no comment of a YAML file can hold: controls, line ends, and bytes that are not UTF-8 (surrogates in Python).
-_ODD_NAME = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+_ODD_NAME = lazy("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
-@dataclass(slots=True)
+@struct()
 class Definition:
     """One checked ServiceDefinition and the file it stands in."""
 
@@ -37,7 +37,7 @@ class Definition:
     """The catalog folder's name and the path in it: what headers name."""
 
 
-@dataclass(slots=True)
+@struct()
 class PlatformFile:
     """The checked platform file."""
 
@@ -48,7 +48,7 @@ class PlatformFile:
     flux: FluxVersion
 
 
-@dataclass(slots=True)
+@struct()
 class CatalogFile:
     """One file of the catalog: its definitions, and what is wrong with it."""
 

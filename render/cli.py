@@ -7,7 +7,6 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -34,6 +33,7 @@ from render.cli_options import (
 )
 from render.cli_policy import policy
 from render.cli_sync import sync
+from render.structs import struct
 
 if TYPE_CHECKING:
     from render.build import Build
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 EXIT_PROBLEMS, EXIT_BUG = 1, 3
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class Inputs:
     """What every rendering command takes."""
 
@@ -86,7 +86,7 @@ def input_options(command: Command) -> Command:
     """Add what every rendering command takes; it arrives as one `Inputs`."""
     import functools
 
-    names = Inputs.__dataclass_fields__
+    names = Inputs.__match_args__
 
     @functools.wraps(command)
     def wrapped(**options: Any) -> Any:

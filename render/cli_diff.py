@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from render.cli_options import (
     platform_option,
     print_report,
 )
+from render.structs import field, replace, struct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 EXIT_PROBLEMS = 1
 
 
-@dataclass
+@struct()
 class Tree:
     """One side of the comparison: what it is called, its files, and what is wrong with it."""
 
@@ -53,7 +53,7 @@ class Tree:
         return any(fault.severity == "error" for fault in self.diagnostics)
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class Rendering:
     """What is rendered in both revisions, and how."""
 

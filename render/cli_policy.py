@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from render.cli_options import CONTEXT, PATH, format_option, platform_option, print_report
+from render.structs import struct
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -26,7 +26,7 @@ _PATIENCE = 0.5
 """Seconds before a progress bar is worth a look."""
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class Asked:
     """Which policies are asked about which tags."""
 

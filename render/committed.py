@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from render.files import read_bytes
 from render.flux.image import ImageError, Reference
 from render.flux.overrides import Entry, Table
+from render.patterns import lazy
+from render.structs import struct
 
 FILES = ("apps/{}/helmrelease.yaml", "apps/{}/workload.yaml", "apps/{}/extra.yaml", "configs/{}/extra.yaml")
-_MARKED = re.compile(
+_MARKED = lazy(
     r"""(?P<quote>["'])(?P<text>[^"'\n]*)(?P=quote)\s+\#\s*\{"\$imagepolicy":\s*"[^":\s]+:(?P<policy>[^":\s]+)"""
     r"""(?P<part>:tag|:digest|:name)?"\s*\}\s*$""",
     re.MULTILINE,
 )
-_REPOSITORY = re.compile(
+_REPOSITORY = lazy(
     r"^kind: ImageRepository\nmetadata:\n  name: \"?(?P<policy>[^\"\n]+)\"?\n(?:  .*\n)*?"
     r"spec:\n(?:  .*\n)*?  image: \"?(?P<image>[^\"\n]+)",
     re.MULTILINE,
 )
 TABLE_COMMENT = "registries.imageOverrides"
 """The comment line that alone tells the platform's table from a release's own post-renderers."""
-_TABLE = re.compile(rf"^ *# {re.escape(TABLE_COMMENT)}\n(?P<table>(?: .*\n)*)", re.MULTILINE)
-_FIELD = re.compile(
+_TABLE = lazy(rf"^ *# {re.escape(TABLE_COMMENT)}\n(?P<table>(?: .*\n)*)", re.MULTILINE)
+_FIELD = lazy(
     r"^ *(?:- )?(?P<name>name|newName|newTag|digest): (?P<quote>\"?)(?P<text>[^\"\n]+)(?P=quote)$", re.MULTILINE
 )
-_LITERAL = re.compile(r"^(?P<lead> *(?:- +)*)(?P<key>[^\n]*: )?[|>][-+0-9]*$", re.MULTILINE)
+_LITERAL = lazy(r"^(?P<lead> *(?:- +)*)(?P<key>[^\n]*: )?[|>][-+0-9]*$", re.MULTILINE)
 """The line that begins a literal block, as the value of a key or as a list item."""
 
 
-@dataclass(slots=True)
+@struct()
 class Marks:
     """What stands at the markers of one policy."""
 

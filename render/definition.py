@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from render.model import schema
+from render.patterns import lazy
 from render.yaml import scalar
 from render.yaml.emit import Emitter, Value
 from render.yaml.source import Scalar
@@ -47,10 +48,10 @@ FIELDS = (
 SCHEMA_FOLDER = ".schema"
 """Folder of the schemas in the catalog: hidden, so that it is no part of it."""
 
-_PLAIN_START = re.compile(r"[A-Za-z_/]")
-_DURATION = re.compile(r"(?:[0-9]+(?:ms|s|m|h))+\Z")
-_LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
-_MODELINE = re.compile(r"#\s*yaml-language-server:\s*\$schema=(\S+)")
+_PLAIN_START = lazy(r"[A-Za-z_/]")
+_DURATION = lazy(r"(?:[0-9]+(?:ms|s|m|h))+\Z")
+_LINE = lazy(r"[^\n]*\n|[^\n]+\Z")
+_MODELINE = lazy(r"#\s*yaml-language-server:\s*\$schema=(\S+)")
 
 
 class Verbatim(NamedTuple):

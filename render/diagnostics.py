@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from render.structs import struct
 
 Severity = Literal["error", "warning"]
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@struct(frozen=True, order=True)
 class Location:
     """A place in a file: a path as shown to people, and 1-based line and column (0: none)."""
 
@@ -24,7 +25,7 @@ class Location:
         return f"{self.path}:{self.line}:{self.column}" if self.column else f"{self.path}:{self.line}"
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@struct(frozen=True, order=True)
 class Diagnostic:
     """One fault of the input: what, where, why and the change that mends it."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from render.committed import TABLE_COMMENT
@@ -12,7 +11,9 @@ from render.diagnostics import Diagnostic
 from render.diff_images import HELM, images
 from render.diff_nodes import Change, Side, compare, markers_of
 from render.guard import reinstalls, service_of, table_upgrades
+from render.patterns import lazy
 from render.plan import paths
+from render.structs import field, replace, struct
 from render.yaml import source as yaml
 
 Status = Literal["added", "removed", "changed", "moved"]
@@ -22,7 +23,7 @@ SOURCES = ("OCIRepository", "GitRepository")
 _LOCATING = (("spec", "ref"), ("spec", "url"))
 UPGRADING = ("chart", "chartRef", "values", "valuesFrom", "postRenderers", "commonMetadata")
 """Fields of a HelmRelease whose change makes helm-controller run an upgrade; the others only guide it."""
-_TABLE_LINE = re.compile(rf"^ *# {re.escape(TABLE_COMMENT)}$", re.MULTILINE)
+_TABLE_LINE = lazy(rf"^ *# {re.escape(TABLE_COMMENT)}$", re.MULTILINE)
 _TABLE_PATH: paths.Path = ("registries", "imageOverrides")
 
 
@@ -48,7 +49,7 @@ class ImageChange(NamedTuple):
     new: str | None
 
 
-@dataclass(slots=True)
+@struct()
 class ObjectDiff:
     """What differs of one object."""
 
@@ -69,7 +70,7 @@ class ObjectDiff:
         return service_of(self.new_file or self.old_file or "")
 
 
-@dataclass(slots=True)
+@struct()
 class Diff:
     """What differs between two trees."""
 

@@ -22,6 +22,7 @@ from render.diff_report import (
     value_lines,
     warnings,
 )
+from render.patterns import lazy
 from render.redact import printable
 from render.report import count, render_concise
 
@@ -37,7 +38,7 @@ _PLACES = 3
 _NAMES = 50
 _MARKS = {status: f"&#{ord(mark)};" for status, mark in MARKS.items()}
 """A mark at the beginning of a line would begin a list."""
-_SPECIAL = re.compile(r"[\\`*_{}\[\]<>#|~&\"']")
+_SPECIAL = lazy(r"[\\`*_{}\[\]<>#|~&\"']")
 
 
 def render_markdown(diff: Diff, titles: Titles, *, limit: int = LIMIT) -> str:

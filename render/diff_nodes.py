@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable
 from difflib import SequenceMatcher
 from typing import Literal, NamedTuple
 
 from render.diff_secrets import Cover, shown_text
+from render.patterns import lazy
 from render.plan.paths import Path, Selector
 from render.yaml import scalar
 from render.yaml.source import Mapping, Node, Scalar, Sequence
 
 Kind = Literal["added", "removed", "changed", "order", "marker"]
 
-_MARKER = re.compile(r"#\s*(\{\s*\"\$[a-z]+\".*\})\s*\Z")
-_POLICY = re.compile(r"\{\s*\"\$imagepolicy\"\s*:\s*\"(?P<policy>[^\"\s]+)\"\s*\}")
-_BREAKS = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
+_MARKER = lazy(r"#\s*(\{\s*\"\$[a-z]+\".*\})\s*\Z")
+_POLICY = lazy(r"\{\s*\"\$imagepolicy\"\s*:\s*\"(?P<policy>[^\"\s]+)\"\s*\}")
+_BREAKS = lazy("\r\n|[\r\n\x85\u2028\u2029]")
 
 _CONTAINER_PORT = (("containerPort", ""), ("protocol", "TCP"))
 _SERVICE_PORT = (("port", ""), ("protocol", "TCP"))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from render.diff import Diff, ImageChange, ObjectDiff, Status
 from render.diff_nodes import Change
 from render.plan import paths
 from render.redact import BLANK, printable
 from render.report import count
+from render.structs import struct
 from render.yaml import scalar
 from render.yaml.emit import Emitter
 from render.yaml.source import Mapping, Node, Scalar, Sequence
@@ -24,7 +24,7 @@ _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "~": "\x1b[1;33m"}
 _OFF = "\x1b[0m"
 
 
-@dataclass(frozen=True)
+@struct(frozen=True)
 class Titles:
     """What the two sides are called."""
 
@@ -32,7 +32,7 @@ class Titles:
     new: str
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Row:
     """An image that changes in the same way in some places."""
 

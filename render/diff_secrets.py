@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 
+from render.patterns import lazy
 from render.redact import BLANK, has_credential, redact, redact_line
 from render.yaml.source import Mapping, Node, Scalar, Sequence
 
 _SECRET_FIELDS = ("data", "stringData")
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 """An annotation that holds a copy of the whole object."""
-_PRIVATE_KEY = re.compile(r"PRIVATE KEY-----|AGE-SECRET-KEY-")
-_ASSIGNED = re.compile(r"(?P<key>[\w.-]+)(?P<sign>[\"']?\s*=\s*)(?=\S)[^\n]+")
-_FLAG = re.compile(r"(?<!\S)-{1,2}(?P<key>[\w.-]+)(?P<sign>\s+)(?=\S)[^\n]+")
-_LONE_FLAG = re.compile(r"-{1,2}(?P<key>[\w.-]+)\Z")
-_LOGIN = re.compile(r"(://[^/\s:@]*:)[^/\s@]+(?=@)")
+_PRIVATE_KEY = lazy(r"PRIVATE KEY-----|AGE-SECRET-KEY-")
+_ASSIGNED = lazy(r"(?P<key>[\w.-]+)(?P<sign>[\"']?\s*=\s*)(?=\S)[^\n]+")
+_FLAG = lazy(r"(?<!\S)-{1,2}(?P<key>[\w.-]+)(?P<sign>\s+)(?=\S)[^\n]+")
+_LONE_FLAG = lazy(r"-{1,2}(?P<key>[\w.-]+)\Z")
+_LOGIN = lazy(r"(://[^/\s:@]*:)[^/\s@]+(?=@)")
 _SWITCHES = frozenset(("true", "false", "True", "False", "TRUE", "FALSE"))
 
 

@@ -13,16 +13,18 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from render.patterns import lazy
+from render.structs import struct
+
 ROOT = Path(__file__).resolve().parent.parent
 PLATFORM = "platform.yaml"
 ERRORS = "docs/errors.md"
-_BLOCK = re.compile(r"(?P<head><!-- render\.docs (?P<what>[^\n]+) -->\n)(?P<body>.*?)(?P<tail><!-- end -->)", re.DOTALL)
-_EXAMPLE = re.compile(
+_BLOCK = lazy(r"(?P<head><!-- render\.docs (?P<what>[^\n]+) -->\n)(?P<body>.*?)(?P<tail><!-- end -->)", re.DOTALL)
+_EXAMPLE = lazy(
     r"^```yaml (?P<kind>service|broken|platform)(?: (?P<path>\S+))?\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
 )
 
@@ -31,7 +33,7 @@ class DocsError(ValueError):
     """A block that asks for something that is not there."""
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Project:
     """A catalog of one file and a platform file, as an example shows them."""
 

@@ -11,6 +11,8 @@ import re
 import subprocess
 from pathlib import Path
 
+from render.patterns import lazy
+
 SUFFIXES = (".yaml", ".yml")
 _OFFLINE = {
     "GIT_ALLOW_PROTOCOL": "",
@@ -22,7 +24,7 @@ _OFFLINE = {
 }
 _OF_THE_CALLER = frozenset(("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR"))
 """What Git sets for a hook: relative to another folder than the one it is asked in here."""
-_ENTRY = re.compile(rb"(?P<mode>[0-7]{6}) (?P<type>[a-z]+) (?P<name>[0-9a-f]+)\t(?P<path>.+)", re.DOTALL)
+_ENTRY = lazy(rb"(?P<mode>[0-7]{6}) (?P<type>[a-z]+) (?P<name>[0-9a-f]+)\t(?P<path>.+)", re.DOTALL)
 _LINK = b"120000"
 
 

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 
 from render.committed import TABLE_COMMENT
 from render.diagnostics import Diagnostic, Location
+from render.patterns import lazy
 from render.yaml import source as yaml
 
-_TABLE = re.compile(rf"^ *# {re.escape(TABLE_COMMENT)}\n(?P<table>(?: .*\n)*)", re.MULTILINE)
-_KIND = re.compile(r"^kind: [\"']?(Deployment|StatefulSet)\b", re.MULTILINE)
-_IDENTITY = re.compile(
+_TABLE = lazy(rf"^ *# {re.escape(TABLE_COMMENT)}\n(?P<table>(?: .*\n)*)", re.MULTILINE)
+_KIND = lazy(r"^kind: [\"']?(Deployment|StatefulSet)\b", re.MULTILINE)
+_IDENTITY = lazy(
     r"^(?:kind|  (?:name|namespace|releaseName|targetNamespace|storageNamespace|url)|      chart): .+$"
     r"|^  chartRef:\n(?:    .+\n)+",
     re.MULTILINE,
@@ -81,7 +82,7 @@ def _users_of_changed_sources(committed: Texts, files: Texts) -> set[str]:
             continue
         # Named `<namespace>--<key>` where sources are not shared across namespaces.
         key = name.removesuffix(".yaml").rpartition("--")[2]
-        user = re.compile(rf"^  chartRef:\n    kind: OCIRepository\n    name: \"?{re.escape(key)}\"?\n", re.MULTILINE)
+        user = lazy(rf"^  chartRef:\n    kind: OCIRepository\n    name: \"?{re.escape(key)}\"?\n", re.MULTILINE)
         found |= {service_of(one) for one in files if one.endswith("/helmrelease.yaml") and user.search(files[one])}
     return found
 

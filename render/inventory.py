@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,6 +10,7 @@ from render.build import Build, build
 from render.plan import paths
 from render.plan.images import ImagePlan
 from render.plan.table_notes import unseen_key
+from render.structs import field, struct
 
 if TYPE_CHECKING:
     from render.plan.service import ServicePlan
@@ -21,7 +21,7 @@ COLUMNS = ("service", "image", "at", "declared", "effective", "entries", "policy
 STYLES = ("table", "json", "csv", "markdown")
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Row:
     """One declared image of one service."""
 
@@ -52,7 +52,7 @@ class Unreached(NamedTuple):
     """Whether the effective reference is written there (`reach: values`)."""
 
 
-@dataclass(slots=True)
+@struct()
 class Inventory:
     """All images, and what is worth knowing of the table."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -16,6 +15,7 @@ from render.plan import paths
 from render.plan.context import Report
 from render.plan.platform import check_table
 from render.plan.table_notes import PlacedTable
+from render.structs import field, struct
 from render.yaml import scalar
 from render.yaml.emit import Emitter
 from render.yaml.source import Mapping, Node, Scalar, Source, decode, parse
@@ -25,7 +25,7 @@ PLACES = (("registries", "imageOverrides"), ("images",))
 """Where a table stands in an object: a platform file, or a kustomization."""
 
 
-@dataclass(slots=True)
+@struct()
 class TableFile:
     """A table as it was read, and what is wrong with it."""
 

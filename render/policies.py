@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +13,21 @@ from render.flux.api import OBJECTS
 from render.flux.policy import DEFAULT_EXCLUSIONS, Selection, exclude, select
 from render.flux.versions import MINORS, FluxVersion
 from render.model.read import INVALID, Reader, compile_schema
+from render.patterns import lazy
 from render.plan.context import node_at
 from render.plan.service import ServicePlan
 from render.plan.sources import plain
 from render.redact import printable
+from render.structs import field, replace, struct
 from render.yaml.source import Mapping, Node, Source, decode, parse
 from render.yaml.source import Sequence as Items
 
-_LEADING = re.compile(r"\A`[^`]*` ")
+_LEADING = lazy(r"\A`[^`]*` ")
 _LONGEST = 8 << 20
 """Bytes of a file of tags; the largest repositories list some ten thousand."""
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Subject:
     """One policy that can be asked."""
 
@@ -45,7 +45,7 @@ class Subject:
     """Whether the platform lets the registry be asked over plain HTTP."""
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Answer:
     """What a policy makes of a list of tags."""
 
@@ -78,7 +78,7 @@ class Answer:
         }
 
 
-@dataclass(slots=True)
+@struct()
 class Subjects:
     """The policies found, and what was wrong on the way."""
 

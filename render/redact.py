@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+
+from render.patterns import lazy
 
 BLANK = "…"
 """Stands for what is not shown."""
@@ -16,26 +17,22 @@ _WORDS = (
 )
 _KEY = rf"(?<![\w.-])[\"']?[\w.-]*{_WORDS}[\"']?\s*:"
 _BLOCK = r"[|>][-+0-9]*\s*(?:#.*)?$"
-_CREDENTIAL = re.compile(rf"(?i)({_KEY}\s*+)(?![{{\[*#]|{_BLOCK}|$|[\"']{{0,2}}\s*$|&\S*\s*$).+")
-_CREDENTIAL_ABOVE = re.compile(rf"(?i){_KEY}\s*+(?:[&!]\S*\s*)*(?P<block>{_BLOCK})?(?:#.*)?$")
-_NAMED = re.compile(rf"(?i)[\"']?name[\"']?\s*:\s*[\"']?[\w.-]*(?:{_WORDS}|secret)[\"']?\s*$")
-_NAMED_VALUE = re.compile(r"((?:^|\s)[\"']?value[\"']?\s*:).*")
-_NAMED_FLOW = re.compile(
-    rf"(?i)(\bname[\"']?\s*:\s*[\"']?[\w.-]*(?:{_WORDS}|secret)[\"']?\s*,\s*[\"']?value[\"']?\s*:\s*).+"
-)
-_USER_INFO = re.compile(r"(\w://[^\s/:@\"']*:)[^\s/@\"']+@.*")
-_GENERATOR = re.compile(r"""( *["']?secretGenerator["']?\s*:)\s*([^\s#].*)?(?:#.*)?""")
-_LITERAL = re.compile(r"([^=]*[^\s=]=).+")
-_SOPS = re.compile(r"ENC\[[^\]]*\]?")
-_SECRET_KIND = re.compile(r"""(?:^|[\s{,])["']?kind["']?\s*:\s*["']?Secret["']?\s*(?:$|[\n#,}])""")
-_DATA = re.compile(r"""(?P<lead>\s*(?:- +)*)["']?(?:data|stringData)["']?\s*:(?P<rest>.*)""")
-_INNER_DATA = re.compile(r"""[{,]\s*["']?(?:data|stringData)["']?\s*:""")
-_ENTRY = re.compile(r"( +[^:\n]+:)(?:\s.*)?")
-_NESTED = re.compile(r"""\s*(?:- |-$|(?:[^\s"'#][^#]*|"[^"]*"|'[^']*'):(?:\s|$))""")
+_CREDENTIAL = lazy(rf"(?i)({_KEY}\s*+)(?![{{\[*#]|{_BLOCK}|$|[\"']{{0,2}}\s*$|&\S*\s*$).+")
+_CREDENTIAL_ABOVE = lazy(rf"(?i){_KEY}\s*+(?:[&!]\S*\s*)*(?P<block>{_BLOCK})?(?:#.*)?$")
+_NAMED = lazy(rf"(?i)[\"']?name[\"']?\s*:\s*[\"']?[\w.-]*(?:{_WORDS}|secret)[\"']?\s*$")
+_NAMED_VALUE = lazy(r"((?:^|\s)[\"']?value[\"']?\s*:).*")
+_NAMED_FLOW = lazy(rf"(?i)(\bname[\"']?\s*:\s*[\"']?[\w.-]*(?:{_WORDS}|secret)[\"']?\s*,\s*[\"']?value[\"']?\s*:\s*).+")
+_USER_INFO = lazy(r"(\w://[^\s/:@\"']*:)[^\s/@\"']+@.*")
+_GENERATOR = lazy(r"""( *["']?secretGenerator["']?\s*:)\s*([^\s#].*)?(?:#.*)?""")
+_LITERAL = lazy(r"([^=]*[^\s=]=).+")
+_SOPS = lazy(r"ENC\[[^\]]*\]?")
+_SECRET_KIND = lazy(r"""(?:^|[\s{,])["']?kind["']?\s*:\s*["']?Secret["']?\s*(?:$|[\n#,}])""")
+_DATA = lazy(r"""(?P<lead>\s*(?:- +)*)["']?(?:data|stringData)["']?\s*:(?P<rest>.*)""")
+_INNER_DATA = lazy(r"""[{,]\s*["']?(?:data|stringData)["']?\s*:""")
+_ENTRY = lazy(r"( +[^:\n]+:)(?:\s.*)?")
+_NESTED = lazy(r"""\s*(?:- |-$|(?:[^\s"'#][^#]*|"[^"]*"|'[^']*'):(?:\s|$))""")
 # Controls of terminals and of writing direction, what ends a line, and what UTF-8 cannot carry.
-_UNPRINTABLE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
-)
+_UNPRINTABLE = lazy("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
 def printable(text: str) -> str:

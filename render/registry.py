@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 import socket
 import ssl
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -26,13 +24,15 @@ from requests.utils import DEFAULT_CA_BUNDLE_PATH
 
 from render.dockerconfig import DockerConfig, DockerConfigError
 from render.flux.image import DOCKER_HUB, canonical_name
+from render.patterns import lazy
 from render.redact import printable
+from render.structs import field, struct
 
 HUB_API = "registry-1.docker.io"
 """Where docker.io answers."""
 PAGE = 1000
 """Tags asked for at once, as image-reflector-controller's client does; a registry may give fewer."""
-_TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_TAG = lazy(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _MESSAGE = 200
 # The client repeats what failed, for more than two minutes; what lies below repeats nothing.
 _request_once = inspect.unwrap(Registry.do_request)
@@ -56,7 +56,7 @@ def trusted(ca_file: Path | None = None) -> ssl.SSLContext:
     return made
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Access:
     """How registries are asked; for many threads."""
 

@@ -16,6 +16,7 @@ from render.catalog import SUFFIXES, shown_path
 from render.committed import without_literals
 from render.diagnostics import Diagnostic, Location
 from render.files import read_bytes
+from render.patterns import lazy
 from render.yaml import source as yaml
 
 if TYPE_CHECKING:
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 TOKEN = b'"$imagepolicy"'
 """What a file must hold for the bot to look at it."""
 _POLICY = b"ImagePolicy"
-_COMMENT = re.compile(r"^(?P<before>.*?(?:^|[ \t]))#+[ \t]*(?P<marker>\{.*\"\$imagepolicy\".*\})[ \t]*$", re.MULTILINE)
-_UNREAD = re.compile(r"[ \t]*(?:-[ \t]+)*(?:[^\s:]+:(?:[ \t]+|\Z))?(?:-|\*\S+|\[.*\]|\{.*\}|[\]}]+)?\Z")
+_COMMENT = lazy(r"^(?P<before>.*?(?:^|[ \t]))#+[ \t]*(?P<marker>\{.*\"\$imagepolicy\".*\})[ \t]*$", re.MULTILINE)
+_UNREAD = lazy(r"[ \t]*(?:-[ \t]+)*(?:[^\s:]+:(?:[ \t]+|\Z))?(?:-|\*\S+|\[.*\]|\{.*\}|[\]}]+)?\Z")
 """What stands before a comment that the bot does not take for a marker: no scalar at all, or an alias."""
-_ITEM = re.compile(r"[ \t]*-[ \t]")
-_OWN = re.compile(
+_ITEM = lazy(r"[ \t]*-[ \t]")
+_OWN = lazy(
     rb"^kind: ImagePolicy\nmetadata:\n  name: \"?(?P<name>[^\"\n]+)\"?\n  namespace: \"?(?P<namespace>[^\"\n]+)",
     re.MULTILINE,
 )

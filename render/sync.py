@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -21,6 +20,7 @@ from render.model import schema
 from render.model.read import INVALID, Reader
 from render.plan.context import Context, Report
 from render.plan.kept import judge_all, keep_all, refuse, refuse_lost
+from render.structs import field, struct
 from render.sync_clusters import Cluster, Reach, declared, open_cluster, reach
 from render.sync_edits import Change, Edit, add_change, shown, version
 from render.writer import replace
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _BOM = b"\xef\xbb\xbf"
 
 
-@dataclass(slots=True)
+@struct()
 class FileChange:
     """One file of the catalog, before and after."""
 
@@ -42,7 +42,7 @@ class FileChange:
     after: str
 
 
-@dataclass(slots=True)
+@struct()
 class Sync:
     """What is to be written, and what stands in the way."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,13 +17,14 @@ from render.plan.images import Images
 from render.plan.kept import keep_all
 from render.plan.policy import Policies
 from render.plan.sources import Charts
+from render.structs import struct
 from render.sync_edits import Change, Edit
 
 if TYPE_CHECKING:
     from render.catalog import PlatformFile
 
 
-@dataclass(slots=True)
+@struct()
 class Reach:
     """What another cluster of the same catalog gets from a change."""
 
@@ -39,7 +39,7 @@ class Reach:
     """Why that cluster would not build any more; empty when it would."""
 
 
-@dataclass(slots=True)
+@struct()
 class Cluster:
     """One platform file with its rendering."""
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from render.catalog import Definition
 from render.diagnostics import Diagnostic, Location
 from render.flux.image import Reference
 from render.plan.images import ImagePlan
 from render.plan.policy import Policy
 from render.plan.sites import WHOLE, Site
+from render.structs import field, struct
 from render.yaml.source import Scalar
 from render.yaml.splice import Place
 
 _SHORT_DIGEST = len("sha256:") + 12
 
 
-@dataclass(slots=True)
+@struct()
 class Change:
     """One image whose version in the catalog is another one after `sync`."""
 
@@ -39,7 +38,7 @@ class Change:
     """Whether a build derives another policy from the new version."""
 
 
-@dataclass(slots=True)
+@struct()
 class Edit:
     """One service of a file that changes."""
 

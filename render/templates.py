@@ -11,23 +11,23 @@ with the same result, and a start costs no import and no compilation. The shippe
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from render.diagnostics import Diagnostic, Location, RenderError
+from render.patterns import lazy
 from render.yaml.emit import Emitter, derives_wide
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
-_ENTRY = re.compile(r"( *)([A-Za-z][A-Za-z0-9./-]*): \{\{ ([^{}]+) \}\}")
-_ALONE = re.compile(r"( *)\{\{ ([^{}]+) \}\}")
-_LITERAL = re.compile(r" *(?:- )?[A-Za-z][A-Za-z0-9./-]*:(?: [A-Za-z][A-Za-z0-9./-]*)?")
-_STATEMENT = re.compile(r"\s*\{%.*%\}\s*|\s*\{#.*#\}\s*")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ENTRY = lazy(r"( *)([A-Za-z][A-Za-z0-9./-]*): \{\{ ([^{}]+) \}\}")
+_ALONE = lazy(r"( *)\{\{ ([^{}]+) \}\}")
+_LITERAL = lazy(r" *(?:- )?[A-Za-z][A-Za-z0-9./-]*:(?: [A-Za-z][A-Za-z0-9./-]*)?")
+_STATEMENT = lazy(r"\s*\{%.*%\}\s*|\s*\{#.*#\}\s*")
+_NAME = lazy(r"[A-Za-z_][A-Za-z0-9_]*")
 _RULE = "a line must be `key:`, `key: word`, `key: {{ value }}`, `{{ mapping }}` or a statement"
 
 Run = Callable[[dict[str, Any], Emitter], str]

@@ -6,7 +6,6 @@ import difflib
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from render.build import HEADER, Build, digest_of
@@ -15,6 +14,7 @@ from render.diagnostics import Diagnostic, Location
 from render.guard import carries_table, reinstalls, service_of, table_upgrades
 from render.redact import printable, redact
 from render.strays import Strays
+from render.structs import field, replace, struct
 from render.writer import check_root, lock, write
 
 __all__ = ["OWNED", "Changes", "compare", "diff", "diffs", "lock", "write"]
@@ -23,7 +23,7 @@ OWNED = ("apps", "configs", "platform/image-automation", "platform/alerts", "flu
 """Folders below the root that hold generated files; people's own files beside them are left alone."""
 
 
-@dataclass(slots=True)
+@struct()
 class Changes:
     """What a build would do to a tree."""
 

@@ -5,7 +5,6 @@ Source: the CEL rules of helm-controller's CRD, its code and documentation, and 
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from render.flux.api_helm import HELM_RELEASE_SPEC, TARGET_PATH
@@ -22,8 +21,9 @@ from render.flux.api_schema import (
     sequence,
 )
 from render.flux.versions import FluxVersion
+from render.patterns import lazy
 
-_PATH_PART = re.compile(r"\\.?|\.|\[[0-9]+\]|[^\\.\[]")
+_PATH_PART = lazy(r"\\.?|\.|\[[0-9]+\]|[^\\.\[]")
 _HIGHEST_INDEX = 65536
 _DEEPEST_PATH = 30
 

@@ -32,6 +32,7 @@ from render.flux.api_schema import (
     text,
 )
 from render.flux.versions import FluxVersion
+from render.patterns import lazy
 
 IMAGE_REPOSITORY_SPEC = obj(
     "An image whose tags are scanned.",
@@ -149,9 +150,9 @@ IMAGE_UPDATE_AUTOMATION_SPEC = obj(
     },
 )
 
-_TEMPLATE_ACTION = re.compile(r"\{\{.*?\}\}", re.DOTALL)
-_TEMPLATE_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|`[^`]*`', re.DOTALL)
-_REMOVED_FIELD = re.compile(r"(?<![\w)])\.(Updated|Changed\.ImageResult)\b", re.ASCII)
+_TEMPLATE_ACTION = lazy(r"\{\{.*?\}\}", re.DOTALL)
+_TEMPLATE_STRING = lazy(r'"(?:[^"\\]|\\.)*"|`[^`]*`', re.DOTALL)
+_REMOVED_FIELD = lazy(r"(?<![\w)])\.(Updated|Changed\.ImageResult)\b", re.ASCII)
 
 
 def image_policy_rules(spec: dict[str, Any], version: FluxVersion) -> list[Problem]:

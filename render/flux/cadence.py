@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from render.patterns import lazy
+
 if TYPE_CHECKING:
     import datetime
 
@@ -29,8 +31,8 @@ _UNITS = {
     "\u03bcs": 10**3,
     "ns": 1,
 }
-_COMPONENT = re.compile(rf"([0-9]*)(\.[0-9]*)?({'|'.join(sorted(_UNITS, key=len, reverse=True))})(?![^0-9.])")
-_CRD = {True: re.compile(r"([0-9]+(\.[0-9]+)?(ms|s|m|h))+"), False: re.compile(r"([0-9]+(\.[0-9]+)?(ms|s|m))+")}
+_COMPONENT = lazy(rf"([0-9]*)(\.[0-9]*)?({'|'.join(sorted(_UNITS, key=len, reverse=True))})(?![^0-9.])")
+_CRD = {True: lazy(r"([0-9]+(\.[0-9]+)?(ms|s|m|h))+"), False: lazy(r"([0-9]+(\.[0-9]+)?(ms|s|m))+")}
 _MAX_NANOSECONDS = 2**63 - 1
 
 _NICKNAMES = {

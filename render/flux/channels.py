@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from render.flux.regex import quote
 from render.flux.semver import Constraint
 from render.flux.tagform import Form, Prerelease, is_hash, parse_form, varies, words
+from render.structs import struct
 
 Kind = Literal["semver", "alphabetical", "numerical"]
 KINDS: tuple[Kind, ...] = ("semver", "alphabetical", "numerical")
@@ -44,7 +44,7 @@ class _Refusal(Exception):  # noqa: N818  # it never leaves this module: `derive
     """Why a tag has not the form of a channel."""
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Derived:
     """What an ImagePolicy says about tags."""
 

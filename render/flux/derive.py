@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from render.flux.channels import (
@@ -24,13 +23,15 @@ from render.flux.regex import Pattern, PatternError, quote, template_parts
 from render.flux.regex_shape import anchor, anchored, gives_digits
 from render.flux.semver import Constraint, RangeError, Version, VersionError, parse_version
 from render.flux.tagform import is_hash, parse_form
+from render.patterns import lazy
+from render.structs import struct
 
 __all__ = ["CHANNELS", "KINDS", "DeriveError", "Derived", "Finding", "derive", "self_test", "suggest_filter"]
 
-_GLUED = re.compile(r"(?:^|[.-])(?:alpha|beta|rc|pre|preview|dev)[0-9]+(?:$|[.-])", re.IGNORECASE)
+_GLUED = lazy(r"(?:^|[.-])(?:alpha|beta|rc|pre|preview|dev)[0-9]+(?:$|[.-])", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Finding:
     """One fault of a policy."""
 

@@ -7,8 +7,10 @@ The grammar is the one of OCI distribution, as registries and container runtimes
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import NoReturn
+
+from render.patterns import lazy
+from render.structs import struct
 
 DOCKER_HUB = "docker.io"
 """The registry of references that name none."""
@@ -23,12 +25,12 @@ _HAS_REGISTRY = r"(?:[^/]*[.:][^/]*|localhost)/"
 _NAME = rf"(?:(?={_HAS_REGISTRY}){_HOST}/{_PATH}|(?!{_HAS_REGISTRY}){_PATH})"
 _TAG = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"
 _DIGEST = r"sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}"
-_REFERENCE = re.compile(rf"(?P<name>{_NAME})(?::(?P<tag>{_TAG}))?(?:@(?P<digest>{_DIGEST}))?\Z")
-_TAG_ONLY = re.compile(rf"{_TAG}\Z")
-_DIGEST_ONLY = re.compile(rf"(?:{_DIGEST})\Z")
-_HOST_ONLY = re.compile(rf"{_HOST}\Z")
-_COMPONENT_ONLY = re.compile(rf"{_COMPONENT}\Z")
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_REFERENCE = lazy(rf"(?P<name>{_NAME})(?::(?P<tag>{_TAG}))?(?:@(?P<digest>{_DIGEST}))?\Z")
+_TAG_ONLY = lazy(rf"{_TAG}\Z")
+_DIGEST_ONLY = lazy(rf"(?:{_DIGEST})\Z")
+_HOST_ONLY = lazy(rf"{_HOST}\Z")
+_COMPONENT_ONLY = lazy(rf"{_COMPONENT}\Z")
+_SCHEME = lazy(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _DIGEST_LENGTHS = {"sha256": 64, "sha384": 96, "sha512": 128}
 _NAME_LIMIT = 255
 _TAG_LIMIT = 128
@@ -47,7 +49,7 @@ class ImageError(ValueError):
         """One imperative sentence without a full stop; empty when there is nothing better than the message."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@struct(frozen=True, order=True)
 class Reference:
     """An image reference as it is spelled."""
 

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Literal
 
 from render.flux.image import ImageError, Reference, check_digest, check_tag
 from render.flux.override_sites import PLAIN_DATA
 from render.flux.overrides import LITERAL_NAME, OverrideFailure, compile_name, shown
+from render.structs import struct
 
 _FIELDS = ("name", "newName", "newTag", "digest")
 _ALIASES = {"tag": "newTag", "image": "name", "newimage": "newName", "repository": "name", "newrepository": "newName"}
 """Words people use for a field that no measure of likeness finds."""
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Finding:
     """One fault of a table as a person wrote it."""
 

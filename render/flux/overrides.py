@@ -8,12 +8,12 @@ which treat images alike.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from render.flux.image import Reference, canonical_name
+from render.patterns import lazy
+from render.structs import struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 Path = tuple[str | int, ...]
 """Keys and list indices from the root of an object."""
 
-LITERAL_NAME = re.compile(r"[A-Za-z0-9_/:@ .-]*\Z")
+LITERAL_NAME = lazy(r"[A-Za-z0-9_/:@ .-]*\Z")
 """Names that mean themselves to RE2, save that each dot matches any character but a newline."""
-_VALUE = re.compile(r"[a-zA-Z0-9_.{}-]*\Z")
+_VALUE = lazy(r"[a-zA-Z0-9_.{}-]*\Z")
 _TAG_PATTERN = "(:[a-zA-Z0-9_.{}-]*)?"
 _DIGEST_PATTERN = "(@sha256:[a-zA-Z0-9_.{}-]*)?"
 _ANY_DIGEST_PATTERN = "(@[a-zA-Z][a-zA-Z0-9]*:[a-zA-Z0-9_.{}-]*)?"
-_ANY_ALGORITHM = re.compile(r"[a-zA-Z][a-zA-Z0-9]*\Z")
+_ANY_ALGORITHM = lazy(r"[a-zA-Z][a-zA-Z0-9]*\Z")
 
 
 class OverrideFailure(ValueError):  # noqa: N818 - the word Flux and its users have for it
@@ -44,7 +44,7 @@ class OverrideFailure(ValueError):  # noqa: N818 - the word Flux and its users h
         """Index of the object in what `transform` was given; None where there is one object only."""
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Entry:
     """One entry of `images`; an empty string is an absent field, as kustomize takes it."""
 

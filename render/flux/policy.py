@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from render.flux.regex import Pattern, PatternError
 from render.flux.semver import Constraint, RangeError, Version, VersionError, parse_version
+from render.structs import struct
 
 DEFAULT_EXCLUSIONS = (r"^.*\.sig$",)
 """What an ImageRepository without `exclusionList` leaves out."""
@@ -30,7 +30,7 @@ class PolicyError(ValueError):
     """A policy that the controller refuses; the text is the controller's."""
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Candidate:
     """A tag that the policy could select, and the text it is ordered by."""
 
@@ -38,7 +38,7 @@ class Candidate:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Selection:
     """What a policy makes of a list of tags."""
 

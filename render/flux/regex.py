@@ -9,6 +9,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from render.patterns import lazy
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -26,13 +28,13 @@ _MAX_DEPTH = 999
 _MAX_MEMORY = 64 << 20
 
 # One token: a quoted run, a character property, another escape, a character class, a repeat count, any character.
-_TOKEN = re.compile(
+_TOKEN = lazy(
     r"\\Q.*?(?:\\E|\Z)|\\[pP]\{[^}]*\}|\\.|\[\^?\]?(?:\[:[^\]]*:\]|\\[pP]\{[^}]*\}|\\.|[^\]\\])*\]"
     r"|\{[0-9]+(?:,[0-9]*)?\}|.",
     re.DOTALL,
 )
-_NAMED = re.compile(r"\(\?P?<([^>]*)>")
-_PROPERTY = re.compile(r"\\([pP])\{(\^?)([^}]*)\}|\\.", re.DOTALL)
+_NAMED = lazy(r"\(\?P?<([^>]*)>")
+_PROPERTY = lazy(r"\\([pP])\{(\^?)([^}]*)\}|\\.", re.DOTALL)
 # Properties that Go knows and RE2 does not, as the inside of a character class.
 _PROPERTIES = {"ascii": r"\x00-\x7F", "lc": r"\p{Lu}\p{Ll}\p{Lt}"}
 

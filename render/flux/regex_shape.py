@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from functools import lru_cache
 
 from render.flux.regex import Pattern, pieces, template_parts
+from render.patterns import lazy
+from render.structs import struct
 
-_DIGIT_PIECES = re.compile(r"[0-9]|\\d|\[(?:[0-9]|[0-9]-[0-9]|\\d|\[:digit:\])+\]|\{[0-9,]+\}|[+*?|()]")
-_NON_CAPTURING = re.compile(r"\(\?:")
-_NAMED = re.compile(r"\(\?P?<[^>]*>")
-_OPTIONAL = re.compile(r"[?*]|\{0[,}]")
+_DIGIT_PIECES = lazy(r"[0-9]|\\d|\[(?:[0-9]|[0-9]-[0-9]|\\d|\[:digit:\])+\]|\{[0-9,]+\}|[+*?|()]")
+_NON_CAPTURING = lazy(r"\(\?:")
+_NAMED = lazy(r"\(\?P?<[^>]*>")
+_OPTIONAL = lazy(r"[?*]|\{0[,}]")
 
 
-@dataclass(slots=True)
+@struct()
 class _Group:
     """A group of a pattern; the pattern itself is one too."""
 

@@ -8,7 +8,6 @@ library (v3, as pinned by Flux 2.7 and later).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
@@ -26,6 +25,8 @@ from render.flux.semver_version import (
     parse_version,
     prerelease_key,
 )
+from render.patterns import lazy
+from render.structs import struct
 
 __all__ = [
     "Constraint",
@@ -50,9 +51,9 @@ _EVERYTHING: tuple[Interval, ...] = ((_START, _END),)
 _PART = r"[0-9|xX*]+"
 _PARTIAL = rf"v?({_PART})(?:\.({_PART}))?(?:\.({_PART}))?(?:-({IDENTIFIERS}))?(?:\+{IDENTIFIERS})?"
 _SPACE = "\t\n\f\r "
-_COMPARATOR = re.compile(rf"(!=|>=|=>|<=|=<|~>|=|>|<|~|\^|)[{_SPACE}]*({_PARTIAL})")
-_FOURTH_PART = re.compile(rf"\.(0|[1-9][0-9]*)(?=[{_SPACE},]|\Z)")
-_HYPHEN = re.compile(rf"({_PARTIAL})[{_SPACE}]+-[{_SPACE}]+({_PARTIAL})")
+_COMPARATOR = lazy(rf"(!=|>=|=>|<=|=<|~>|=|>|<|~|\^|)[{_SPACE}]*({_PARTIAL})")
+_FOURTH_PART = lazy(rf"\.(0|[1-9][0-9]*)(?=[{_SPACE},]|\Z)")
+_HYPHEN = lazy(rf"({_PARTIAL})[{_SPACE}]+-[{_SPACE}]+({_PARTIAL})")
 
 
 class RangeError(ValueError):
@@ -64,7 +65,7 @@ class RangeError(ValueError):
         self.upstream = upstream
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class _Comparator:
     """One comparison of a range, such as `>=1.2`."""
 
@@ -130,7 +131,7 @@ class _Comparator:
         return _first(0, 0, self.patch + 1)
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class _Group:
     """The comparators between two `||`: intervals in ascending order, less the versions in the holes."""
 

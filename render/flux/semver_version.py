@@ -6,8 +6,10 @@ rule by which Flux takes a tag for a version at all.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
+from operator import attrgetter
+
+from render.patterns import lazy
+from render.structs import struct
 
 Identifier = tuple[int, int | str]
 """`(0, number)` or `(1, text)`: numeric identifiers sort before the others."""
@@ -20,25 +22,26 @@ FIRST_PRERELEASE: tuple[int | Identifier, ...] = (0, (0, 0))
 """The pre-release `0`, before which there is none."""
 
 IDENTIFIERS = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
-_VERSION = re.compile(rf"v?([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?(?:-({IDENTIFIERS}))?(?:\+({IDENTIFIERS}))?")
+_VERSION = lazy(rf"v?([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?(?:-({IDENTIFIERS}))?(?:\+({IDENTIFIERS}))?")
 
 
 class VersionError(ValueError):
     """A text that is no version."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@struct(frozen=True, order=True)
 class Version:
     """A version; comparison is precedence, so build metadata, a leading `v` and leading zeros make no difference."""
 
+    _values = attrgetter("key")
     key: Key
-    major: int = field(compare=False)
-    minor: int = field(compare=False)
-    patch: int = field(compare=False)
-    prerelease: str = field(compare=False)
+    major: int
+    minor: int
+    patch: int
+    prerelease: str
     """Without its hyphen; empty for a release."""
-    metadata: str = field(compare=False)
-    original: str = field(compare=False)
+    metadata: str
+    original: str
     """The text as it was read."""
 
     def __str__(self) -> str:

@@ -6,11 +6,12 @@ Source: the parser of kustomize-controller's envsubst, whose forms are those of 
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
-_NAME = re.compile(r"\w+")
-_VARIABLE = re.compile(r"[_A-Za-z][_A-Za-z0-9]*\Z")
+from render.patterns import lazy
+
+_NAME = lazy(r"\w+")
+_VARIABLE = lazy(r"[_A-Za-z][_A-Za-z0-9]*\Z")
 _DEFAULTS = (":=", ":-", "=")
 
 

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from render.patterns import lazy
+from render.structs import struct
 
 # Words after which a number counts builds of one version; other words name a variant, as `alpine3` and `jdk17` do.
 _COUNTING = r"ls|rev|release|build|eksbuild\.|rke2r|k3s|k0s\.|r|p"
 _LABELS = "alpha|beta|rc|cr|preview|pre|dev|snapshot|nightly|canary|next|edge|milestone|unstable"
-_CORE = re.compile(r"([A-Za-z_.-]*?)([0-9]+(?:\.[0-9]+)*)(.*)", re.DOTALL)
-_PRERELEASE = re.compile(
+_CORE = lazy(r"([A-Za-z_.-]*?)([0-9]+(?:\.[0-9]+)*)(.*)", re.DOTALL)
+_PRERELEASE = lazy(
     rf"([-._]?)((?:{_LABELS})(?![A-Za-z])|(?:a|b|c|m)(?=[0-9]))((?:\.?[0-9]+(?:\.[0-9]+)*)?)(?=$|[-._+])", re.IGNORECASE
 )
-_COUNTER = re.compile(rf"(?:(.*?[-_](?:{_COUNTING}))|([-_]))([0-9]+)")
-_HASH = re.compile(r"(?=.*[0-9])(?=.*[a-f])[0-9a-f]{7,40}|g[0-9a-f]{6,40}|[0-9a-f]{64}")
-_LONG_NUMBER = re.compile(r"[0-9]{6,}")
-_SEPARATOR = re.compile(r"([-._+])")
+_COUNTER = lazy(rf"(?:(.*?[-_](?:{_COUNTING}))|([-_]))([0-9]+)")
+_HASH = lazy(r"(?=.*[0-9])(?=.*[a-f])[0-9a-f]{7,40}|g[0-9a-f]{6,40}|[0-9a-f]{64}")
+_LONG_NUMBER = lazy(r"[0-9]{6,}")
+_SEPARATOR = lazy(r"([-._+])")
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Prerelease:
     """A pre-release as written, such as `-rc.1` or `b3`."""
 
@@ -30,7 +32,7 @@ class Prerelease:
     numbers: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Form:
     """How a tag is made up; prefix, numbers, pre-release, suffix and counter follow each other."""
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal
+
+from render.patterns import lazy
+from render.structs import struct
 
 Hooks = Literal["nohooks", "combined", "separate-available"]
 """Whether chart hooks pass the post-renderers; see `hooks`."""
@@ -12,7 +14,7 @@ Hooks = Literal["nohooks", "combined", "separate-available"]
 MINORS = ("2.7", "2.8", "2.9")
 """The Flux minors that can be a target, oldest first."""
 
-_VERSION = re.compile(r"2\.([789])(?:\.(0|[1-9][0-9]{0,3}))?", re.ASCII)
+_VERSION = lazy(r"2\.([789])(?:\.(0|[1-9][0-9]{0,3}))?", re.ASCII)
 _ANY_PATCH = -1
 
 _V1 = ("v1",)
@@ -35,7 +37,7 @@ class VersionError(ValueError):
     """The text names no Flux version that can be a target."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@struct(frozen=True, order=True)
 class FluxVersion:
     """A Flux 2 release line, or one release of it; ordered by age.
 

@@ -13,14 +13,15 @@ from typing import Any
 from render.model import wording
 from render.model.record import INVALID, Check, Invalid, Reader, Record, Schema
 from render.model.text import TextCheck
+from render.patterns import lazy
 from render.yaml import scalar
 from render.yaml.source import Mapping, Node, Scalar, Sequence
 
 __all__ = ["INVALID", "Check", "ObjectCheck", "Reader", "Record", "Schema", "compile_schema", "snake_case"]
 
-_INTEGER = re.compile(r"(?:0|-?[1-9][0-9]{0,17})\Z")
-_OCTAL = re.compile(r"0o?[0-7]{1,7}\Z")
-_FLOAT = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?\Z")
+_INTEGER = lazy(r"(?:0|-?[1-9][0-9]{0,17})\Z")
+_OCTAL = lazy(r"0o?[0-7]{1,7}\Z")
+_FLOAT = lazy(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?\Z")
 
 
 class AnyCheck(Check):

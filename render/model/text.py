@@ -11,6 +11,7 @@ from typing import Any
 
 from render.model import wording
 from render.model.record import Check, Invalid, Reader, Schema
+from render.patterns import lazy
 from render.yaml import scalar
 from render.yaml.source import Node, Scalar
 
@@ -54,7 +55,7 @@ class TextCheck(Check):
     def _matches(self, text: str) -> bool:
         assert self.pattern is not None
         if self.regex is None:
-            self.regex = re.compile(re.sub(r"\$\Z", r"\\Z", self.pattern), re.ASCII)
+            self.regex = lazy(re.sub(r"\$\Z", r"\\Z", self.pattern), re.ASCII)
         return self.regex.search(text) is not None
 
     def _admits(self, text: str) -> bool:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from render.patterns import lazy
 from render.yaml import scalar
 from render.yaml.source import Scalar
 
@@ -18,8 +19,8 @@ LISTED = 12
 """Names that a cause lists before it is cut."""
 
 # A number in base 60 to YAML 1.1 readers other than Flux's, such as those of editors and linters.
-SEXAGESIMAL = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?\Z", re.ASCII)
-_TRAILING_FRACTION = re.compile(r"[0-9]+\.[0-9]+\Z")
+SEXAGESIMAL = lazy(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?\Z", re.ASCII)
+_TRAILING_FRACTION = lazy(r"[0-9]+\.[0-9]+\Z")
 
 
 class Meaning(NamedTuple):

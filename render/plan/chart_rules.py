@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import Literal
 
@@ -10,6 +9,7 @@ from render.flux.api import OBJECTS
 from render.flux.image import ImageError, Reference, check_digest
 from render.flux.semver import Constraint, RangeError
 from render.model.read import Check, Reader, compile_schema
+from render.patterns import lazy
 from render.plan.context import Report, node_at
 from render.yaml.source import Mapping, Node, Scalar
 
@@ -35,9 +35,9 @@ _STRANGE: dict[str, dict[str, str]] = {
 }
 """Fields that the source object of a form has no place for, each with what to do instead."""
 
-_OCI_TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,127}\Z")
-_WILDCARD = re.compile(r"(?:\A|\.)[xX](?:\.|\Z)")
-_EXACT = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?\Z")
+_OCI_TAG = lazy(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,127}\Z")
+_WILDCARD = lazy(r"(?:\A|\.)[xX](?:\.|\Z)")
+_EXACT = lazy(r"v?[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?\Z")
 
 
 def form_of(url: str | None, git: str | None) -> Form | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 from render.plan.alerts import plan_metrics, plan_rule
@@ -11,6 +10,7 @@ from render.plan.context import Context
 from render.plan.fluxtree import PLATFORM_FOLDERS, FluxTree, Rendered, by_namespace, path_below
 from render.plan.sources import SourcePlan
 from render.plan.workload import PRUNE_OPT_OUT, Document
+from render.structs import field, struct
 
 MANY_SERVICES = 150
 """From here on one Flux Kustomization for all services is worth a warning: kustomize is quadratic in folders."""
@@ -28,7 +28,7 @@ MESSAGE = """chore(images): update {cluster}
 """
 
 
-@dataclass(slots=True)
+@struct()
 class ClusterFiles:
     """Files by path below the root: the label their header names, and their documents."""
 

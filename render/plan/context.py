@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from render.catalog import Definition, PlatformFile
@@ -11,6 +10,7 @@ from render.diagnostics import Diagnostic, Location
 from render.flux.image import canonical_name
 from render.flux.overrides import Table
 from render.flux.versions import FluxVersion
+from render.structs import field, struct
 from render.yaml.source import Mapping, Node, Sequence, Source
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from render.plan.table_notes import TableNotes
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Header:
     """What other services may need to know of one: enough to depend on it."""
 
@@ -33,7 +33,7 @@ class Header:
     """False for a service that is declared and could not be checked: nothing is said about it twice."""
 
 
-@dataclass(slots=True)
+@struct()
 class Context:
     """The platform side of a build."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from render.flux.cadence import format_duration, parse_duration
 from render.plan.context import Context, Header
 from render.plan.workload import Document
+from render.structs import struct
 
 HELM_TIMEOUT = 5 * 60
 """Seconds that helm-controller gives an operation without `timeout`."""
@@ -23,7 +23,7 @@ VARIABLE_SOURCES = (
 """Where Flux takes the declared variables from; the names that most repositories use."""
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Rendered:
     """What the tree's own files need of a rendered service."""
 

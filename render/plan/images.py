@@ -7,18 +7,18 @@ the others, so that what else is wrong with it or with them is told in the same 
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from render.catalog import Definition
 from render.diagnostics import Location
 from render.flux.image import ImageError, Reference, split_tag
 from render.flux.overrides import Step, split
+from render.patterns import lazy
 from render.plan import paths
 from render.plan.context import Context, Report
 from render.plan.renderers import OwnEntry, Renderers, decides
 from render.plan.sites import SHAPE_PARTS, WHOLE, Site, Sites, refuse_reference, shape_of
+from render.structs import struct
 from render.yaml.source import Mapping, Node, Scalar
 
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 __all__ = ["SHAPE_PARTS", "WHOLE", "ImagePlan", "Images", "Renderers", "Site"]
 
 
-_IMAGE_KEY = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_IMAGE_KEY = lazy(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 LABEL_MEANING = "lower-case letters, digits and inner `-`"
 
 
-@dataclass(slots=True)
+@struct()
 class ImagePlan:
     """One image of a service."""
 

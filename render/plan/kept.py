@@ -7,7 +7,6 @@ Where the catalog's value is taken and is not provably at or after the committed
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from render.committed import Marks
@@ -20,12 +19,13 @@ from render.flux.semver import RangeError
 from render.plan.context import Context, Report
 from render.plan.images import ImagePlan, Images
 from render.plan.policy import policy_name
+from render.structs import struct
 
 _ANY_VERSION = {"semver": {"range": ">=0.0.0-0"}}
 _SHORT_DIGEST = len("sha256:") + 12
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Refusal:
     """Why the catalog's value may not be taken, and what to do besides `--reset-tags`."""
 
@@ -33,7 +33,7 @@ class Refusal:
     advice: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Verdict:
     """What becomes of a committed value that is not simply replaced by the catalog's."""
 

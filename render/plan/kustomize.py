@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from render.catalog import Definition
 from render.diagnostics import Location
 from render.plan.context import Report
+from render.structs import field, struct
 from render.yaml.source import Mapping, Node, Scalar, Sequence
 
 RENDERED = frozenset(
@@ -19,7 +19,7 @@ RENDERED = frozenset(
 _BESIDE = "files under `kustomize` lie beside the rendered ones, in the service's folder of the output tree"
 
 
-@dataclass(slots=True)
+@struct()
 class KustomizePlan:
     """What people add to the kustomization of one service."""
 

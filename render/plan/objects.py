@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from render.flux.kinds import is_cluster_scoped, is_known_group
@@ -12,6 +11,7 @@ from render.model.read import Reader, compile_schema
 from render.plan import paths
 from render.plan.context import node_at
 from render.plan.part import Part
+from render.structs import struct
 from render.yaml.emit import Marked
 from render.yaml.source import Mapping, Node, Scalar, Sequence
 
@@ -21,7 +21,7 @@ BOT_ANNOTATIONS = frozenset(
 """Annotations in which kyaml keeps where an object comes from."""
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Identity:
     """What makes an object one object in a cluster."""
 
@@ -35,7 +35,7 @@ class Identity:
         return f"{self.kind} {where}{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class ExtraObject:
     """One extra object."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from render.patterns import lazy
 from render.yaml.source import Mapping, Node, Scalar, Sequence
 
 Selector = tuple[tuple[str, str], ...]
@@ -12,7 +13,7 @@ Selector = tuple[tuple[str, str], ...]
 Step = str | int | Selector
 Path = tuple[Step, ...]
 
-_STEP = re.compile(
+_STEP = lazy(
     r"""(?P<dot>\.?)(?:
         "(?P<double>(?:[^"\\]|\\.)*)" | '(?P<single>[^']*)' | (?P<key>[^\s."'\[\]]+)
     ) | \[(?P<index>[0-9]+)\] | \[(?P<select>[^\[\]=,]+=[^\[\],]*(?:,[^\[\]=,]+=[^\[\],]*)*)\]""",

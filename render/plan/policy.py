@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from render.flux.cadence import CadenceError, cadence
@@ -13,6 +12,7 @@ from render.flux.semver import Constraint, RangeError
 from render.plan.context import Context, Report, node_at
 from render.plan.images import ImagePlan
 from render.plan.sources import plain, registry_access
+from render.structs import struct
 from render.yaml.emit import Marked
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ FINDING_CODES = {
 """Diagnostic codes by the first word of a self-test finding's name."""
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class Policy:
     """What keeps one image up to date."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from render.catalog import Definition
@@ -20,6 +19,7 @@ from render.plan.sources import Charts, SourcePlan, plain
 from render.plan.variables import check_variables
 from render.plan.workload import Document, Plain
 from render.plan.writing import Writer
+from render.structs import field, struct
 from render.yaml.source import Mapping
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _KINDS = {
 """Group and kind of what the templates of a service render, those of image policies aside."""
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class PolicyName:
     """The name of an image's ImageRepository and ImagePolicy, in every mode: both refuse the same catalogs."""
 
@@ -51,7 +51,7 @@ class PolicyName:
     place: Location
 
 
-@dataclass(slots=True)
+@struct()
 class ServicePlan:
     """What one service renders to."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as Dict
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from render.flux.image import ImageError, Reference
 from render.flux.overrides import split
 from render.plan import paths
 from render.plan.context import Report
+from render.structs import field, struct
 from render.yaml.source import Mapping, Node, Scalar, Sequence
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _ADD_REF = "add `ref: registry/name:tag`"
 At = str | list[str] | dict[str, str] | None
 
 
-@dataclass(slots=True)
+@struct()
 class Site:
     """One place an image is written at, or read from."""
 

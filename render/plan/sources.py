@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from render.catalog import Definition
@@ -10,6 +9,7 @@ from render.flux.api import OBJECTS
 from render.plan import paths
 from render.plan.chart_rules import ACCESS, ChartRules, Form, form_of
 from render.plan.context import Context, Report, node_at
+from render.structs import struct
 from render.yaml.emit import Commented, Marked
 from render.yaml.source import Mapping, Scalar, Sequence
 
@@ -27,7 +27,7 @@ CHART_LAYER = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 """Media type of the layer that holds a chart, which OCIRepository copies as it is."""
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class SourcePlan:
     """A source object: its template, its name and what it says."""
 
@@ -40,7 +40,7 @@ class SourcePlan:
     """The platform's key, when services share the object."""
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class ChartPlan:
     """Where a release takes its chart from."""
 

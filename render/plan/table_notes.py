@@ -6,12 +6,12 @@ expression. Both are silent in a cluster, and so is a digest that is lost to a n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from render.flux.image import canonical_name
 from render.flux.overrides import LITERAL_NAME, Entry, split
 from render.plan import paths
+from render.structs import field, struct
 from render.yaml.source import Mapping, Node, Sequence, Source
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class PlacedTable(NamedTuple):
         return self.source.place(self.entry_node(index))
 
 
-@dataclass(slots=True)
+@struct()
 class _Note:
     """One thing to say of an entry and the images of one name."""
 
@@ -54,7 +54,7 @@ class _Note:
         self.count += 1
 
 
-@dataclass(slots=True)
+@struct()
 class TableNotes:
     """Collects what is surprising about a table."""
 

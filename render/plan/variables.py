@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 from render.catalog import Definition, PlatformFile
 from render.flux.substitution import SubstitutionError, variables
+from render.patterns import lazy
 from render.plan import paths
 from render.plan.context import Context, Report
 from render.yaml.source import Mapping, Node, Scalar, Sequence
 
 # Flux's substitution takes `$$` for a dollar sign, and only the form with braces for a variable.
-_ESCAPE = re.compile(r"\$\$")
-_BRACES = re.compile(r"\$\{(\w+)\}")
+_ESCAPE = lazy(r"\$\$")
+_BRACES = lazy(r"\$\{(\w+)\}")
 _OPT_OUT = "kustomize.toolkit.fluxcd.io/substitute"
 _NOT_RENDERED = frozenset(("description", "name", "kind", "enabled"))
 _OF_PLATFORM = (("charts",), ("registries",), ("imageAutomation",), ("alerts",), ("defaults", "release"))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
+from render.patterns import lazy
 from render.yaml.source import Mapping, Node, Scalar, Sequence, Source, parse
 
-_BREAKS = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
-_MARKER = re.compile(r"#\s*(\{\s*\"\$[a-z]+\".*\})\s*\Z")
+_BREAKS = lazy("\r\n|[\r\n\x85\u2028\u2029]")
+_MARKER = lazy(r"#\s*(\{\s*\"\$[a-z]+\".*\})\s*\Z")
 
 
 def same_objects(one: str, other: str) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import final
 
+from render.patterns import lazy
 from render.yaml.scalar import double_quoted, quote
 from render.yaml.source import Mapping, Node, Scalar, Sequence
 
@@ -42,17 +43,17 @@ class Commented:
 Value = str | int | bool | None | Marked | Commented | Node | dict[str, "Value"] | list["Value"]
 
 # A plain scalar keeps its class anywhere in block context when it matches this; `[^…]` spans what starts another token.
-_SAFE_PLAIN = re.compile(
+_SAFE_PLAIN = lazy(
     r"(?![-?:](?:\s|\Z)|---|\.\.\.|<<\Z)[^\s\[\]{},#&*!|>'\"%@`\x00-\x1f\x7f-\x9f\ufeff\ufffe\uffff\u2028\u2029\U00010000-\U0010ffff]"
     r"[^\x00-\x1f\x7f-\x9f\ufeff\ufffe\uffff\u2028\u2029\U00010000-\U0010ffff]*\Z"
 )
-_ENDS_PLAIN = re.compile(r": |:\Z| #|\s\Z")
-_LITERAL = re.compile(
+_ENDS_PLAIN = lazy(r": |:\Z| #|\s\Z")
+_LITERAL = lazy(
     r"[^ \t\n\x00-\x1f\x7f-\x9f\ufeff\ufffe\uffff\u2028\u2029\ud800-\udfff\U00010000-\U0010ffff]"
     r"[^\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ufffe\uffff\u2028\u2029\ud800-\udfff\U00010000-\U0010ffff]*\Z"
 )
-_LITERAL_ENDS = re.compile(r"[ \t](?:\n|\Z)|\n\n\Z")
-_SINGLE = re.compile(r"[^\x00-\x1f\x7f-\x9f\ufeff\ufffe\uffff\u2028\u2029\ud800-\udfff\U00010000-\U0010ffff]*\Z")
+_LITERAL_ENDS = lazy(r"[ \t](?:\n|\Z)|\n\n\Z")
+_SINGLE = lazy(r"[^\x00-\x1f\x7f-\x9f\ufeff\ufffe\uffff\u2028\u2029\ud800-\udfff\U00010000-\U0010ffff]*\Z")
 
 
 def is_literal(text: str) -> bool:
@@ -195,7 +196,7 @@ def _literal(text: str, indent: str) -> str:
 
 
 # The nearest line above an item that is no comment, cut at `#`: with one `:`, at its end.
-_LIST_UNDER_KEY = re.compile(r"^( *)[^\n#:]*: *(?:#[^\n]*)?\n(?: *#[^\n]*\n)*(?=( *)- )", re.MULTILINE)
+_LIST_UNDER_KEY = lazy(r"^( *)[^\n#:]*: *(?:#[^\n]*)?\n(?: *#[^\n]*\n)*(?=( *)- )", re.MULTILINE)
 
 
 def derives_wide(text: str) -> bool:

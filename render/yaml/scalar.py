@@ -7,11 +7,12 @@ numbers, and differ on `yes`, `on`, `y` and their kin, on dates, on `<<`, on inf
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
+
+from render.patterns import lazy
 
 Value = str | int | float | bool | None
 
@@ -41,33 +42,33 @@ _NANS = frozenset((".nan", ".NaN", ".NAN"))
 
 # A text that both scanners take for one plain scalar of a block collection: no indicator in front, no `: `, no ` #`, no
 # blank at either end. Only space and tab are blanks to them.
-_PLAIN = re.compile(
+_PLAIN = lazy(
     r"(?:[^ \t\-?:,\[\]{}#&*!|>'\"%@`]|[-?:](?![ \t]|\Z))"
     r"(?:[^ \t:#]|:(?![ \t]|\Z)|(?<![ \t])#|[ \t]+(?=[^ \t#]))*\Z"
 )
 # What ends a line, and what go-yaml's reader refuses (DEL among it).
-_BREAKS = re.compile("[\n\r\x85\u2028\u2029]")
-_UNREADABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufeff\ufffe\uffff]")
-_UNCARRIED = re.compile("[\x7f-\x84\x86-\x9f\ufffe\uffff]")
+_BREAKS = lazy("[\n\r\x85\u2028\u2029]")
+_UNREADABLE = lazy("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufeff\ufffe\uffff]")
+_UNCARRIED = lazy("[\x7f-\x84\x86-\x9f\ufffe\uffff]")
 _MAX_KEY = 1024
 
-_DECIMAL = re.compile(r"[-+]?(?:0|[1-9][0-9]*)\Z")
-_RADIX = re.compile(r"([-+]?)0(?:([xX])([0-9a-fA-F]+)|([bB])([01]+)|[oO]?([0-7]+))\Z")
-_SIGNED_BINARY = re.compile(r"0b([-+][01]+)\Z")
-_SIGNED_OCTAL = re.compile(r"0_*o_*([-+][0-7_]*[0-7][0-7_]*)\Z")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
+_DECIMAL = lazy(r"[-+]?(?:0|[1-9][0-9]*)\Z")
+_RADIX = lazy(r"([-+]?)0(?:([xX])([0-9a-fA-F]+)|([bB])([01]+)|[oO]?([0-7]+))\Z")
+_SIGNED_BINARY = lazy(r"0b([-+][01]+)\Z")
+_SIGNED_OCTAL = lazy(r"0_*o_*([-+][0-7_]*[0-7][0-7_]*)\Z")
+_FLOAT = lazy(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
 
 # The layouts that go-yaml gives to Go's time.Parse, with what that function tolerates: a comma before the fraction,
 # several blanks between date and time, a zone of up to 24:60.
-_TIMESTAMP = re.compile(
+_TIMESTAMP = lazy(
     r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})"
     r"(?:([Tt]| +)([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:[.,]([0-9]+))?(Z|[-+][0-9]{2}:[0-9]{2})?)?\Z"
 )
 
 _WORDS = frozenset(("y", "yes", "true", "on", "n", "no", "false", "off", "null"))
-_SAFE = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*\Z")
-_DURATION = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:ms|s|m|h))+\Z")
-_URL = re.compile(r"[a-z][a-z0-9+.-]*://[A-Za-z0-9._~/?#@!$&'()*+,;=%:-]*[A-Za-z0-9_~/=-]\Z")
+_SAFE = lazy(r"[A-Za-z_/][A-Za-z0-9_./-]*\Z")
+_DURATION = lazy(r"(?:[0-9]+(?:\.[0-9]+)?(?:ms|s|m|h))+\Z")
+_URL = lazy(r"[a-z][a-z0-9+.-]*://[A-Za-z0-9._~/?#@!$&'()*+,;=%:-]*[A-Za-z0-9_~/=-]\Z")
 
 _ESCAPES = {
     "\0": "\\0",
@@ -86,7 +87,7 @@ _ESCAPES = {
     "\u2028": "\\L",
     "\u2029": "\\P",
 }
-_ESCAPED = re.compile('[\x00-\x1f"\\\\\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\U00010000-\U0010ffff]')
+_ESCAPED = lazy('[\x00-\x1f"\\\\\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\U00010000-\U0010ffff]')
 
 
 def is_plain(text: str) -> bool:

@@ -25,6 +25,7 @@ from yaml.events import (
 )
 
 from render.diagnostics import Diagnostic, Location, Severity
+from render.patterns import lazy
 from render.redact import has_credential, printable, redact_line
 from render.yaml import scalar
 
@@ -36,8 +37,8 @@ SHORT_KEY = MAX_KEY // 4
 MAX_NODES = 100_000
 """Values that the aliases of a file may unfold into, a long text counting for several; real files have a thousand."""
 
-_BREAKS = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
-_SIMPLE_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*\Z")
+_BREAKS = lazy("\r\n|[\r\n\x85\u2028\u2029]")
+_SIMPLE_KEY = lazy(r"[A-Za-z_][A-Za-z0-9_./-]*\Z")
 _MISSING = "?"
 """Style of the scalar that stands for an alias without its anchor: reported once, and not again for its value."""
 _CORE = "tag:yaml.org,2002:"

@@ -6,9 +6,7 @@ line ends stay because they are never touched. The result is read again and comp
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from yaml._yaml import CParser
@@ -24,12 +22,14 @@ from yaml.events import (
     StreamEndEvent,
 )
 
+from render.patterns import lazy
+from render.structs import struct
 from render.yaml import scalar
 
 Place = tuple[int, int]
 """1-based line and column, as `render.yaml.source` gives them to nodes: of the anchor or tag, where there is one."""
 
-_PROPERTIES = re.compile(r"(?:[&!]\S*\s(?:\s|#.*\n)*)*")
+_PROPERTIES = lazy(r"(?:[&!]\S*\s(?:\s|#.*\n)*)*")
 """Anchor and tag, with the comments between them and the value."""
 
 
@@ -48,7 +48,7 @@ class Anchor(NamedTuple):
     used: Place
 
 
-@dataclass(slots=True)
+@struct()
 class _Span:
     """A scalar in the text."""
 
