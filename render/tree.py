@@ -15,7 +15,7 @@ from render.guard import carries_table, reinstalls, service_of, table_upgrades
 from render.redact import printable, redact
 from render.strays import Strays
 from render.structs import field, replace, struct
-from render.writer import check_root, lock, write
+from render.writer import check_root, is_temporary, lock, write
 
 __all__ = ["OWNED", "Changes", "compare", "diff", "diffs", "lock", "write"]
 
@@ -31,6 +31,8 @@ class Changes:
     changed: list[str] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
     """Generated files that are no longer produced."""
+    leftovers: list[str] = field(default_factory=list)
+    """Temporary files of a killed run."""
     unchanged: int = 0
     committed: dict[str, str] = field(default_factory=dict)
     """Present text of the changed and stale files."""
@@ -197,6 +199,7 @@ class _Comparison:
         for path in sorted(walk.files):
             if path not in files and self._wants(path):
                 self._compare_stale(path, is_named=path in foreign)
+        self.made.leftovers = sorted(path for path in walk.odd if is_temporary(path) and walk.odd[path] == "file")
         self.strays.add_odd(path for path in walk.odd if self._wants(path))
         self.made.diagnostics += self.strays.judge()
         for listed in (self.made.new, self.made.changed, self.made.stale):

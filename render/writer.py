@@ -85,13 +85,16 @@ def _open(root: Path) -> int:
 def write(build: Build, changes: Changes, root: Path) -> list[Diagnostic]:
     """Bring the tree to the build: content first, then kustomizations, then deletions; each file old or new.
 
+    What a kustomization lists is there before it and goes after it, folders included: of those that are written the
+    inner ones come first, of those that are deleted the outer ones.
+
     Returns what could not be written; the next build goes on from there. No file is synced by itself: one sync of the
     folder that changed last commits the journal, in which all changes before it stand. On file systems that write
     content later, a loss of power may leave new names over empty files; those hold nothing that could be lost, so the
     next build writes them again.
     """
     top = os.fspath(root)
-    pending = sorted((*changes.new, *changes.changed), key=lambda path: (path.endswith("kustomization.yaml"), path))
+    pending = sorted((*changes.new, *changes.changed), key=_turn)
     made: set[str] = set()
     current = last = ""
     try:
@@ -103,7 +106,7 @@ def write(build: Build, changes: Changes, root: Path) -> list[Diagnostic]:
                 os.makedirs(last, exist_ok=True)
                 made.add(folder)
             replace(last, name, build.files.data(path))
-        for path in changes.stale:
+        for path in (*sorted(changes.stale, key=_turn, reverse=True), *changes.leftovers):
             current = path
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(f"{top}/{path}")
@@ -121,6 +124,18 @@ def write(build: Build, changes: Changes, root: Path) -> list[Diagnostic]:
             )
         ]
     return []
+
+
+def _turn(path: str) -> tuple[bool, int, str]:
+    """Return what orders the files that are written."""
+    is_list = path.endswith("/kustomization.yaml")
+    return is_list, -path.count("/") if is_list else 0, path
+
+
+def is_temporary(path: str) -> bool:
+    """Whether a file is named as those of a run that was writing; in nobody's use once the lock is held."""
+    name = path.rpartition("/")[2]
+    return name.startswith(".") and name.endswith(_SUFFIX)
 
 
 def replace(folder: str, name: str, data: bytes, mode: int | None = None) -> None:
