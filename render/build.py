@@ -30,7 +30,7 @@ from render.patterns import lazy
 from render.plan import paths
 from render.plan.cluster import MANY_SERVICES, kustomization, plan_cluster
 from render.plan.context import Context, Header, header_of
-from render.plan.fluxtree import Rendered, release_timeout
+from render.plan.fluxtree import Rendered
 from render.plan.objects import Identity
 from render.plan.platform import check_platform
 from render.plan.service import FILES, PolicyName, ServicePlan, plan_service
@@ -273,7 +273,7 @@ class _Builder:
                 has_apps,
                 bool(plan.configs),
                 tuple(plan.depends_on),
-                release_timeout(plan.timeout),
+                plan.timeout,
                 plan.marks_configs,
                 plan.has_gated_deployment,
             )

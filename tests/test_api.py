@@ -364,8 +364,8 @@ class TestOtherKinds:
         ("template", "removed"),
         [
             ("{{ range .Changed.Changes }}{{ .OldValue }}{{ end }}", []),
-            ("See .Updated for {{ .Values.Updated }} and {{ $x.Updated }}", []),
-            ('{{ print ".Updated" }} {{ .UpdatedAt }}', []),
+            ("See .Updated for {{ .Values.Updated }}{{ with $x := .Values }}{{ $x.Updated }}{{ end }}", []),
+            ('{{ print ".Updated" }} {{ .Values.UpdatedAt }}', []),
             ("{{ range .Updated.Images }}{{ . }}{{ end }}", ["Updated"]),
             ("{{- range $.Updated.Files -}}{{ end }}", ["Updated"]),
             ("{{ .Changed.ImageResult }}{{ .Updated }}{{ .Updated }}", ["Changed.ImageResult", "Updated"]),

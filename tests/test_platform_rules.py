@@ -253,6 +253,15 @@ AUTOMATION = "imageAutomation: {enabled: true, author: {email: bot@example.org}"
         (AUTOMATION + ", messageTemplate: '{{ .Updated }}'}\n", "R401"),
         (AUTOMATION + ", interval: hourly}\n", "R104"),
         (AUTOMATION + ", brunch: main}\n", "R101"),
+        (AUTOMATION + ", messageTemplate: '{{ range .Changed.Changes }}{{ .Setter }}'}\n", "R401"),
+        (AUTOMATION + ", messageTemplate: '{{ range .Changed.Changes }}{{ .Setter }}{{ end }}'}\n", None),
+        (AUTOMATION + ", messageTemplate: 'no template: }} {'}\n", None),
+        (AUTOMATION + ", pushOptions: {ci.skip: ''}, pushRefspec: 'refs/heads/*:refs/heads/bot/*'}\n", None),
+        (AUTOMATION + ", pushOptions: {ci.skip: true}}\n", "R103"),
+        (AUTOMATION + ", pushRefspec: 'main'}\n", "R401"),
+        (AUTOMATION + ", pushRefspec: 'a:b:c'}\n", "R401"),
+        (AUTOMATION + ", pushRefspec: 'a/*:b'}\n", "R401"),
+        (AUTOMATION + ", pushRefspec: ':b'}\n", "R401"),
     ],
 )
 def test_settings_of_the_automation_are_checked(tmp_path: Path, settings: str, code: str | None) -> None:
@@ -282,6 +291,15 @@ def test_automation_needs_a_git_repository(tmp_path: Path) -> None:
 
     assert codes(tmp_path / "on", source + AUTOMATION + "}\n") == ["R401"]
     assert codes(tmp_path / "off", source) == []
+
+
+def test_source_of_another_namespace_needs_references_across_them(tmp_path: Path) -> None:
+    source = LEAST.replace('"2.9"', '"2.9", source: {namespace: git}')
+    own = LEAST.replace('"2.9"', '"2.9", source: {namespace: flux-system}, crossNamespaceRefs: false')
+
+    assert codes(tmp_path / "allowed", source) == []
+    assert codes(tmp_path / "own", own) == []
+    assert codes(tmp_path / "refused", source.replace('"2.9"', '"2.9", crossNamespaceRefs: false')) == ["R401"]
 
 
 def test_settings_of_an_automation_that_is_left_out_are_not_asked_for(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from render.flux.substitution import SubstitutionError, Variable, variables
+from render.flux.substitution import SubstitutionError, Variable, escaped, variables
 
 
 @pytest.mark.parametrize("text", ["", "a", "$a", "$1", "$(a)", "$", "a$", "$$", "$${a}", "$$$${a}", "{a}", "$ {a}"])
@@ -101,3 +101,29 @@ def test_every_text_is_read_or_refused(text: str) -> None:
 @given(st.text(max_size=30))
 def test_text_whose_dollars_are_doubled_holds_no_variable(text: str) -> None:
     assert variables(text.replace("$", "$$")) == []
+
+
+def substituted(text: str) -> str:
+    """What Flux makes of a text without variables: it reads from the left, and two dollar signs are one."""
+    assert variables(text) == []
+    return text.replace("$$", "$")
+
+
+@given(st.text("${}ab \n", max_size=30))
+def test_text_that_is_escaped_passes_the_substitution_as_it_is(text: str) -> None:
+    assert substituted(escaped(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{{ range $k, $v := .Changed.Objects }}", "{{ range $k, $v := .Changed.Objects }}"),
+        ("costs $5, or $", "costs $5, or $"),
+        ("${A}", "$${A}"),
+        ("$${A}", "$$$${A}"),
+        ("$$", "$$$$"),
+        ("{{ `$${` }}", "{{ `$$$${` }}"),
+    ],
+)
+def test_only_what_substitution_would_take_is_escaped(text: str, expected: str) -> None:
+    assert escaped(text) == expected

@@ -181,7 +181,7 @@ def test_form_that_flux_knows_needs_a_declared_variable(tmp_path: Path, rest: st
     "part",
     [
         "charts: {base: {url: 'oci://${OTHER}/web'}}\n",
-        "imageAutomation: {messageTemplate: '${OTHER}'}\n",
+        "imageAutomation: {branch: '${OTHER}'}\n",
         "registries: {credentials: [{registry: a.example, secretRef: {name: a}}, {registry: '${OTHER}'}]}\n",
     ],
 )

@@ -5,7 +5,6 @@ Source: the CRDs of image-reflector-controller and image-automation-controller 1
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from render.flux.api_parts import (
@@ -32,7 +31,6 @@ from render.flux.api_schema import (
     text,
 )
 from render.flux.versions import FluxVersion
-from render.patterns import lazy
 
 IMAGE_REPOSITORY_SPEC = obj(
     "An image whose tags are scanned.",
@@ -150,10 +148,6 @@ IMAGE_UPDATE_AUTOMATION_SPEC = obj(
     },
 )
 
-_TEMPLATE_ACTION = lazy(r"\{\{.*?\}\}", re.DOTALL)
-_TEMPLATE_STRING = lazy(r'"(?:[^"\\]|\\.)*"|`[^`]*`', re.DOTALL)
-_REMOVED_FIELD = lazy(r"(?<![\w)])\.(Updated|Changed\.ImageResult)\b", re.ASCII)
-
 
 def image_policy_rules(spec: dict[str, Any], version: FluxVersion) -> list[Problem]:
     """Return what is wrong with an ImagePolicy spec beyond its table."""
@@ -218,20 +212,23 @@ def image_update_automation_rules(spec: dict[str, Any], version: FluxVersion) ->
             )
         )
     template = mapping(mapping(spec.get("git")).get("commit")).get("messageTemplate")
-    for name in _removed_template_fields(template if isinstance(template, str) else ""):
-        problems.append(
-            Problem(
-                ("git", "commit", "messageTemplate"),
-                f"`messageTemplate` uses `.{name}`, which Flux has removed",
-                "the ImageUpdateAutomation is stalled at its first commit",
-                "use `.Changed.Changes`, `.Changed.Objects` or `.Changed.FileChanges`",
-            )
-        )
+    if isinstance(template, str) and "{{" in template:
+        problems += _template_problems(template)
     return problems
 
 
-def _removed_template_fields(template: str) -> list[str]:
-    found: dict[str, None] = {}
-    for action in _TEMPLATE_ACTION.findall(template):
-        found.update(dict.fromkeys(_REMOVED_FIELD.findall(_TEMPLATE_STRING.sub('""', action))))
-    return list(found)
+def _template_problems(template: str) -> list[Problem]:
+    # Only a template of one's own needs the parser.
+    from render.flux.commit_message import faults
+
+    problems = []
+    for fault in faults(template):
+        if fault.is_removed:
+            message = f"`messageTemplate` {fault.message}"
+            cause = "the ImageUpdateAutomation is stalled at its first commit"
+        else:
+            where = f" (line {fault.line})" if "\n" in template.rstrip("\n") else ""
+            message = f"`messageTemplate`{where}: {fault.message}"
+            cause = "Go reads it when the first update is to be committed, and nothing is committed then"
+        problems.append(Problem(("git", "commit", "messageTemplate"), message, cause, fault.hint))
+    return problems

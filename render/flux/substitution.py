@@ -6,12 +6,16 @@ Source: the parser of kustomize-controller's envsubst, whose forms are those of 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from render.patterns import lazy
 
+if TYPE_CHECKING:
+    import re
+
 _NAME = lazy(r"\w+")
 _VARIABLE = lazy(r"[_A-Za-z][_A-Za-z0-9]*\Z")
+_DOLLARS = lazy(r"\$+(?=(\{?))")
 _DEFAULTS = (":=", ":-", "=")
 
 
@@ -46,6 +50,19 @@ def variables(text: str) -> list[Variable]:
     if "${" not in text:
         return []
     return _Parser(text).run()
+
+
+def escaped(text: str) -> str:
+    """Return a text that Flux's substitution turns into `text`, with as few changes as can be.
+
+    A lone dollar sign passes as it is, unless a brace follows; two of them become one.
+    """
+
+    def double(match: re.Match[str]) -> str:
+        run = match[0]
+        return run if run == "$" and not match[1] else run * 2
+
+    return _DOLLARS.sub(double, text)
 
 
 class _Parser:

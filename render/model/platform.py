@@ -106,8 +106,14 @@ class ImageAutomation(Model):
     interval: Duration = Field("30m", description="How often it runs.")
     branch: str | None = Field(None, description="Branch it checks out. Default: main.")
     push_branch: str | None = Field(None, description="Branch it pushes to. Default: `branch`.")
+    push_refspec: str | None = Field(
+        None, description="Reference that it pushes to besides, as `source:destination`.", min_length=1
+    )
+    push_options: dict[str, str] = Field({}, description="Push options for the Git server.")
     author: Author = Field(Author(), description="Author of its commits.")
-    message_template: str | None = Field(None, description="Go template of its commit messages.")
+    message_template: str | None = Field(
+        None, description="Go template of its commit messages; carried as it is, variables of postBuild aside."
+    )
     signing_key: Free | None = Field(None, description="ImageUpdateAutomation `signingKey`.")
     policy_selector: Free | None = Field(
         None, description="ImageUpdateAutomation `policySelector`; policies get its `matchLabels`."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from render.flux.substitution import escaped
 from render.plan.alerts import plan_metrics, plan_rule
 from render.plan.context import Context
 from render.plan.fluxtree import PLATFORM_FOLDERS, FluxTree, Rendered, by_namespace, path_below
@@ -106,6 +107,9 @@ def _plan_automation(context: Context, made: ClusterFiles, services: list[Render
         source = platform.flux.source
         foreign = source.namespace not in (None, context.flux_namespace)
         branch = settings.branch or DEFAULT_BRANCH
+        message = settings.message_template or MESSAGE.format(cluster=platform.cluster)
+        if platform.defaults.substitute:
+            message = escaped(message)
         author = {"name": settings.author.name, "email": settings.author.email}
         values = {
             "name": platform.cluster,
@@ -118,9 +122,11 @@ def _plan_automation(context: Context, made: ClusterFiles, services: list[Render
             },
             "branch": branch,
             "author": author,
-            "messageTemplate": settings.message_template or MESSAGE.format(cluster=platform.cluster),
+            "messageTemplate": message,
             "signingKey": settings.signing_key,
             "pushBranch": settings.push_branch or branch,
+            "pushRefspec": settings.push_refspec,
+            "pushOptions": dict(settings.push_options) or None,
             "policySelector": settings.policy_selector,
             "path": path_below(platform.root, "" if any(one.marks_configs for one in services) else "apps"),
         }

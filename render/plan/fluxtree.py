@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from render.flux.cadence import format_duration, parse_duration
@@ -32,16 +32,18 @@ class Rendered:
     has_configs: bool
     depends_on: tuple[str, ...]
     timeout: int
-    """Seconds that one of its Helm operations may take."""
+    """Seconds that one of its Helm operations may take, or its Deployment to become ready."""
     marks_configs: bool = False
     """Whether an object in `configs/` holds a setter marker."""
     has_gated_deployment: bool = False
     """Whether it is a plain Deployment whose updates must become ready."""
 
 
-def release_timeout(text: str | None) -> int:
-    """Return the seconds of a release's timeout."""
-    return HELM_TIMEOUT if text is None else -(-parse_duration(text) // 1_000_000_000)
+def release_timeout(spec: Mapping[str, Any]) -> int:
+    """Return the seconds that the longest of a release's operations may take; `spec` is plain data."""
+    actions = (spec, *(spec.get(action) or {} for action in ("install", "upgrade", "rollback", "test")))
+    given = [action["timeout"] for action in actions if action.get("timeout") is not None]
+    return max([-(-parse_duration(text) // 1_000_000_000) for text in given], default=HELM_TIMEOUT)
 
 
 def path_below(root: str, folder: str) -> str:

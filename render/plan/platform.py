@@ -44,6 +44,7 @@ def check_platform(file: PlatformFile, *, automation: bool) -> list[Diagnostic]:
     _check_credentials(file, report)
     check_table(report, file.root.get("fluxImageOverrides"), "fluxImageOverrides")
     _check_automation(file, report, automation=automation)
+    _check_source(file, report)
     _check_decryption(file, report)
     _check_defaults(file, report)
     check_platform_variables(file, report)
@@ -205,7 +206,24 @@ def _check_automation(file: PlatformFile, report: Report, *, automation: bool) -
             cause="it commits to the repository that it checks out",
             hint="set `imageAutomation.enabled: false`, or name a GitRepository",
         )
+    refspec = settings.push_refspec
+    if refspec is not None and not _is_refspec(refspec):
+        report.error(
+            "R401",
+            node_at(node, "pushRefspec"),
+            f"`imageAutomation.pushRefspec` must be a Git refspec, not `{refspec}`",
+            cause="the push fails after the commit, again and again",
+            hint="write `source:destination`, such as `refs/heads/main:refs/heads/bot`",
+        )
     _check_settings(file, report, node)
+
+
+def _is_refspec(text: str) -> bool:
+    """Whether Git takes a text for a refspec that pushes something: two references, both with a `*` or none."""
+    source, _, destination = text.removeprefix("+").partition(":")
+    stars = (source.count("*"), destination.count("*"))
+    is_reference = all(re.fullmatch(r"[^\s:~^?\[\\\x00-\x1f\x7f]+", part) for part in (source, destination))
+    return is_reference and stars in ((0, 0), (1, 1))
 
 
 def _check_settings(file: PlatformFile, report: Report, node: Node | None) -> None:
@@ -257,6 +275,19 @@ def _has_form(report: Report, node: Node | None, schema: Schema, path: str) -> b
     Reader(report.source, report.items).read(compile_schema(schema), node, path)
     report.failed = report.failed or len(report.items) > before
     return len(report.items) == before
+
+
+def _check_source(file: PlatformFile, report: Report) -> None:
+    flux = file.platform.flux
+    if flux.cross_namespace_refs or flux.source.namespace in (None, flux.namespace):
+        return
+    report.error(
+        "R401",
+        node_at(file.root, "flux", "source", "namespace"),
+        f"`flux.source.namespace` must be `{flux.namespace}` with `crossNamespaceRefs: false`",
+        cause="the controllers then refuse a source of another namespace to the Kustomizations and the image bot",
+        hint="remove it, and have the source in the namespace of Flux",
+    )
 
 
 def _check_decryption(file: PlatformFile, report: Report) -> None:

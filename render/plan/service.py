@@ -9,6 +9,7 @@ from render.diagnostics import Diagnostic, Location
 from render.flux.selector import selects
 from render.plan.context import Context, Header, Report, node_at
 from render.plan.depends import Dependencies
+from render.plan.fluxtree import release_timeout
 from render.plan.images import ImagePlan, Images
 from render.plan.kept import keep_all
 from render.plan.kustomize import plan_kustomize
@@ -17,7 +18,7 @@ from render.plan.policy import Policies, bot_selector, policy_labels
 from render.plan.release import Release
 from render.plan.sources import Charts, SourcePlan, plain
 from render.plan.variables import check_variables
-from render.plan.workload import Document, Plain
+from render.plan.workload import PROGRESS_DEADLINE, Document, Plain
 from render.plan.writing import Writer
 from render.structs import field, struct
 from render.yaml.source import Mapping
@@ -76,8 +77,8 @@ class ServicePlan:
     depends_on: list[str] = field(default_factory=list)
     """Catalog services that the service's Flux Kustomization waits for (`flux.kustomizations: service`)."""
     images: list[ImagePlan] = field(default_factory=list)
-    timeout: str | None = None
-    """Of the release's Helm operations."""
+    timeout: int = 0
+    """Seconds that one of its Helm operations may take, or its Deployment to become ready."""
     has_gated_deployment: bool = False
     """Whether it is a plain Deployment whose updates must become ready."""
     carries_table: bool = False
@@ -124,7 +125,8 @@ class _Planner:
             workload = Plain(self.context, self.definition, self.header, images, self.report)
             documents = workload.plan(writer, rollback=rollback)
             self.made.apps["workload"] = documents
-            self.made.has_gated_deployment = rollback and any(template == "deployment" for template, _ in documents)
+            if any(template == "deployment" for template, _ in documents):
+                self.made.timeout, self.made.has_gated_deployment = PROGRESS_DEADLINE, rollback
             self.made.namespaces.add(self.header.namespace)
         self._extras(images)
         self._automation(images)
@@ -259,7 +261,7 @@ class _Planner:
         spec = release.plan(chart, depends_on, rollback=rollback)
         if chart is None or spec is None:
             return
-        self.made.timeout = plain(spec["timeout"])
+        self.made.timeout = release_timeout(plain(spec))
         self.made.carries_table = release.carries_table
         common = self._common()
         source = chart.source

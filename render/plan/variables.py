@@ -68,7 +68,9 @@ def check_platform_variables(file: PlatformFile, report: Report) -> None:
     for path in _OF_PLATFORM:
         found = paths.find(file.root, path)
         if found is not None:
-            _walk(found, file.platform.defaults.substitute, report, set())
+            # A template of Go's is carried as it is: what substitution would take is escaped.
+            template = paths.find(found, ("messageTemplate",)) if path == ("imageAutomation",) else None
+            _walk(found, file.platform.defaults.substitute, report, {id(template)})
 
 
 def _opts_out(node: Node) -> bool:
