@@ -22,13 +22,14 @@ from render.catalog import (
 )
 from render.committed import Committed
 from render.diagnostics import Diagnostic, Location, RenderError
+from render.files import repository
 from render.flux.overrides import Entry, Table
 from render.flux.versions import hooks
 from render.identities import Identities, Owner
 from render.model.read import Record
 from render.patterns import lazy
 from render.plan import paths
-from render.plan.cluster import MANY_SERVICES, kustomization, plan_cluster
+from render.plan.cluster import MANY_SERVICES, bot_path, kustomization, plan_cluster
 from render.plan.context import Context, Header, header_of
 from render.plan.fluxtree import Rendered
 from render.plan.objects import Identity
@@ -46,6 +47,7 @@ IMAGE_GROUP = "image.toolkit.fluxcd.io"
 IMAGE_KINDS = ("ImageRepository", "ImagePolicy")
 HELD = 50
 """Definitions kept in memory until the services that they depend on have been read."""
+_SETTER = lazy(r'#[^\n]*?(?P<marker>\{\s*"\$imagepolicy"\s*:[^}\n]*\})')
 _MARKED = lazy(r'"(?:[^"\\\n]|\\.)*"(?= # \{"\$imagepolicy": )')
 
 
@@ -161,6 +163,8 @@ class _Builder:
         self.rendered: list[Rendered] = []
         self.shared: dict[tuple[str, str, str], SourcePlan] = {}
         self.identities = Identities()
+        self.setters: list[tuple[Location, str]] = []
+        """The first setter marker of each catalog file that has any, and its line."""
         self.carries_table = False
         self.namespaces: set[str] = set()
         self.declared_namespaces: set[str] = set()
@@ -172,6 +176,7 @@ class _Builder:
             self.made.sources += file.path is not None
             self.made.diagnostics += file.faults
             is_complete = is_complete and file.is_readable
+            self._note_marker(file)
             for name in file.broken:
                 self.headers.setdefault(name, Header(name, name, name, True, False, Location(file.label), False))
             for index, definition in enumerate(file.definitions):
@@ -192,8 +197,45 @@ class _Builder:
         if is_complete and not self.headers and not self.made.failed:
             self.made.diagnostics.append(_no_service(self.catalog))
         self._check_cycles()
+        self._check_markers()
         self.made.names = frozenset(self.headers)
         self._finish()
+
+    def _note_marker(self, file: CatalogFile) -> None:
+        """Note the first setter marker in a file; whether the bot reads it is known when the whole tree is."""
+        if not file.definitions or '"$imagepolicy"' not in file.definitions[0].source.text:
+            return
+        source = file.definitions[0].source
+        match = _SETTER.search(source.text)
+        if match is not None:
+            start = source.text.rfind("\n", 0, match.start()) + 1
+            line = source.text.count("\n", 0, start) + 1
+            place = Location(source.path, line, match.start("marker") - start + 1, len(match["marker"]))
+            self.setters.append((place, source.snippet(line)))
+
+    def _check_markers(self) -> None:
+        """Warn of markers in the catalog that the bot of this tree does not read."""
+        context = self.context
+        assert context is not None
+        settings = context.platform.image_automation
+        if not self.setters or not (context.automation and settings.enabled):
+            return
+        path = bot_path(context, self.rendered)
+        top = os.path.realpath(repository(Path(context.file.source.path)) / path)
+        if Path(os.path.realpath(self.catalog)).is_relative_to(top):
+            return
+        self.made.diagnostics += [
+            Diagnostic(
+                place,
+                "R218",
+                "a setter marker in the catalog does nothing",
+                cause=f"the image bot edits files below `{path}`, where `update` writes the markers",
+                hint="remove the comment; `render sync` writes the bot's versions into the catalog",
+                severity="warning",
+                snippet=snippet,
+            )
+            for place, snippet in self.setters
+        ]
 
     def _register(self, definition: Definition) -> Header | None:
         """Enter a definition among the known names; None when the name is taken."""

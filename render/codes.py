@@ -174,6 +174,12 @@ CODES: dict[str, Page] = {
         "Nothing in the catalog means that everything in the tree is deleted. That is far more often another folder, or a "
         "checkout that is not complete, than meant; a service with `enabled: false` says that it is.",
     ),
+    "R218": Page(
+        "A setter marker in the catalog",
+        _W,
+        "The image bot of the cluster edits files below its `update.path`, which is the output tree; a marker elsewhere does "
+        "nothing. `update` of the service is what writes markers, and `render sync` brings versions back into the catalog.",
+    ),
     "R301": Page(
         "A fault in a template",
         _E,

@@ -14,7 +14,7 @@ SOUND = (
     "{{ .AutomationObject }} {{ .AutomationObject.Name }} {{ .AutomationObject.String }}",
     "{{ range .Changed.Changes }}{{ .OldValue }} {{ .NewValue }} {{ .Setter | upper }} {{ $.Values.team }}{{ end }}",
     "{{ range $object, $changes := .Changed.Objects }}{{ $object.Kind }}{{ $object.ResourceIdentifier.Name }}{{ end }}",
-    "{{ range .Changed.FileChanges }}{{ range $k, $c := . }}{{ $k.Kind }}{{ range $c }}{{ .Setter }}{{end}}{{end}}{{end}}",
+    "{{ range $k, $c := .Changed.Objects }}{{ $k.Kind }}{{ range $c }}{{ .Setter }}{{end}}{{end}}",
     "{{ with .Changed }}{{ len .Changes }}{{ end }}",
     "{{ $x := .Changed }}{{ $x = .AutomationObject }}{{ $x.Name }}",
     '{{ define "one" }}- {{ .Setter }}{{ end }}{{ range .Changed.Changes }}{{ template "one" . }}{{ end }}',

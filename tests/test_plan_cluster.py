@@ -734,3 +734,37 @@ def test_timeout_is_longer_than_that_of_any_operation(tmp_path: Path) -> None:
     assert flux(made(tmp_path / "release", text))["apps"]["timeout"] == "45m"
     # A plain Deployment has ten minutes to become ready.
     assert flux(made(tmp_path / "plain", f"name: plain\n{PLAIN}"))["apps"]["timeout"] == "15m"
+
+
+MARKED = chart("web").replace("}\n", '} # {"$imagepolicy": "flux-system:web"}\n', 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "platform", "automation", "expected"),
+    [
+        (MARKED, with_bot(), True, ["R218"]),
+        (MARKED, with_bot(), False, []),
+        (MARKED, PLATFORM, True, []),
+        (chart("web", '# the marker would be {"$imagepolicy"\n'), with_bot(), True, []),
+    ],
+    ids=["bot", "no image automation", "no bot", "no marker"],
+)
+def test_marker_in_the_catalog_that_the_bot_does_not_read_is_warned_of(
+    tmp_path: Path, text: str, platform: str, automation: bool, expected: list[str]
+) -> None:
+    built = made(tmp_path, text, platform=platform, automation=automation)
+
+    assert codes(built) == expected
+    assert not built.failed
+
+
+def test_marker_in_a_catalog_that_the_bot_reads_is_left_alone(tmp_path: Path) -> None:
+    widget = "{apiVersion: example.org/v1, kind: Widget, metadata: {name: w}, spec: {imageName: ''}}"
+    at = "extraObjects[kind=Widget,name=w].spec.imageName"
+    image = f"{{image: {{ref: 'a.example/b:1.0.0', at: '{at}', shape: string}}, chart:"
+    text = MARKED.replace("{chart:", image) + f"update: {{range: 1.x}}\nextraObjects: [{widget}]\n"
+
+    built = made(tmp_path, text, platform=with_bot())
+
+    assert bot(built)["update"]["path"] == "./"
+    assert codes(built) == []

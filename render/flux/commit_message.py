@@ -76,7 +76,10 @@ def faults(text: str) -> list[Fault]:
     try:
         template = parse(text, SPRIG)
     except TemplateError as error:
-        return [Fault(str(error), error.line, "correct the template: it has the syntax of Go's text/template")]
+        hint = "correct the template: it has the syntax of Go's text/template"
+        if str(error).startswith("there is no function"):
+            hint = "use one of Go's or of Sprig's; those that tell time, chance or the environment are left out"
+        return [Fault(str(error), error.line, hint)]
     return _Checker(template).run()
 
 

@@ -98,6 +98,11 @@ def plan_cluster(
     return made
 
 
+def bot_path(context: Context, services: Iterable[Rendered]) -> str:
+    """Return the folder whose files the bot edits: the one that holds every marker of the tree."""
+    return path_below(context.platform.root, "" if any(one.marks_configs for one in services) else "apps")
+
+
 def _plan_automation(context: Context, made: ClusterFiles, services: list[Rendered]) -> None:
     settings = context.platform.image_automation
     platform = context.platform
@@ -128,7 +133,7 @@ def _plan_automation(context: Context, made: ClusterFiles, services: list[Render
             "pushRefspec": settings.push_refspec,
             "pushOptions": dict(settings.push_options) or None,
             "policySelector": settings.policy_selector,
-            "path": path_below(platform.root, "" if any(one.marks_configs for one in services) else "apps"),
+            "path": bot_path(context, services),
         }
         resources.append("image-update-automation.yaml")
         made.add(BOT, context.file.label, [("imageupdateautomation", values)])
