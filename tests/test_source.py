@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from render.codes import CODES
 from render.diagnostics import Diagnostic
-from render.yaml.source import MAX_BYTES, MAX_DEPTH, Document, Mapping, Node, Scalar, Sequence, Source, decode, parse
+from render.yaml.compose import MAX_DEPTH
+from render.yaml.source import MAX_BYTES, Document, Mapping, Node, Scalar, Sequence, Source, decode, parse
 
 BREAKS = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 

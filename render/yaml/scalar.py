@@ -66,6 +66,7 @@ _TIMESTAMP = lazy(
 )
 
 _WORDS = frozenset(("y", "yes", "true", "on", "n", "no", "false", "off", "null"))
+_SIMPLE_KEY = lazy(r"[A-Za-z_][A-Za-z0-9_./-]*\Z")
 _SAFE = lazy(r"[A-Za-z_/][A-Za-z0-9_./-]*\Z")
 _DURATION = lazy(r"(?:[0-9]+(?:\.[0-9]+)?(?:ms|s|m|h))+\Z")
 _URL = lazy(r"[a-z][a-z0-9+.-]*://[A-Za-z0-9._~/?#@!$&'()*+,;=%:-]*[A-Za-z0-9_~/=-]\Z")
@@ -219,6 +220,9 @@ SOUND_VALUES = Memo(lambda text: is_carried(text, plain=True) and not readers_di
 """Whether a plain scalar is one value to both readers, and kustomize can write it."""
 SOUND_KEYS = Memo(lambda text: kyaml(text).kind == "string" and is_carried(text) and not keys_differ(text))
 """The same for a plain key, which must be a string."""
+
+USUAL_KEYS = Memo(lambda text: len(text) <= 128 and _SIMPLE_KEY.match(text) is not None and text.lower() not in _WORDS)
+"""Whether a plain key is short and, by its letters alone, the string that it spells to every reader."""
 
 
 @lru_cache(_CACHE)
