@@ -34,7 +34,7 @@ from render.plan.context import Context, Header, header_of
 from render.plan.fluxtree import Rendered
 from render.plan.objects import Identity
 from render.plan.platform import check_platform
-from render.plan.service import FILES, PolicyName, ServicePlan, plan_service
+from render.plan.service import CONFIG_FILES, FILES, PolicyName, ServicePlan, plan_service
 from render.plan.sources import SourcePlan
 from render.plan.table_notes import PlacedTable, TableNotes
 from render.plan.workload import Document
@@ -299,11 +299,12 @@ class _Builder:
         if has_apps:
             document = kustomization(resources, plan.kustomization)
             self.made.files.add(f"apps/{name}/kustomization.yaml", _text(plan.label, [document]))
-        if plan.configs:
-            self.made.files.add(f"configs/{name}/extra.yaml", _text(plan.label, plan.configs))
-            self.made.files.add(
-                f"configs/{name}/kustomization.yaml", _text(plan.label, [kustomization(["extra.yaml"])])
-            )
+        held = [stem for stem in CONFIG_FILES if plan.configs.get(stem)]
+        for stem in held:
+            self.made.files.add(f"configs/{name}/{stem}.yaml", _text(plan.label, plan.configs[stem]))
+        if held:
+            document = kustomization([f"{stem}.yaml" for stem in held])
+            self.made.files.add(f"configs/{name}/kustomization.yaml", _text(plan.label, [document]))
         self.made.foreign += [(f"apps/{name}/{file}", place) for file, place in plan.foreign]
         for source in plan.shared:
             self.shared[(source.kind, source.namespace, source.name)] = source
@@ -313,11 +314,12 @@ class _Builder:
             Rendered(
                 plan.header,
                 has_apps,
-                bool(plan.configs),
+                bool(held),
                 tuple(plan.depends_on),
                 plan.timeout,
                 plan.marks_configs,
                 plan.has_gated_deployment,
+                "vm" in held,
             )
         )
         self.carries_table = self.carries_table or plan.carries_table

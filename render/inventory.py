@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from render.build import Build, build
 from render.plan import paths
-from render.plan.images import ImagePlan
+from render.plan.images import WHOLE_SHAPES, ImagePlan
 from render.plan.table_notes import unseen_key
 from render.structs import field, struct
 
@@ -29,7 +29,8 @@ class Row:
     image: str
     """`main`, or its name under `images`."""
     at: str
-    """Where it stands, as paths; `container` of a plain workload, `postRenderers` for that shape."""
+    """Where it stands, as paths; `container` of a plain workload, `containerDisk` or `dataVolume` of a machine,
+    `postRenderers` for that shape."""
     declared: str
     effective: str
     entries: tuple[int, ...]
@@ -100,7 +101,7 @@ def _row(service: str, image: ImagePlan) -> Row:
     return Row(
         service=service,
         image=image.key or "main",
-        at=", ".join(_where(image)) or ("container" if image.shape == "container" else "postRenderers"),
+        at=", ".join(_where(image)) or (image.shape if image.shape in WHOLE_SHAPES else "postRenderers"),
         declared=str(image.declared or image.reference),
         effective=image.effective,
         entries=tuple(step.entry for step in image.trace),

@@ -120,14 +120,9 @@ def cadence(text: str) -> str:
     time between two of its firings from 2000 to 2027, in UTC. Raise CadenceError for anything else and for less than
     a minute.
     """
-    stripped = text.strip()
-    if stripped.startswith("@"):
-        expression = _NICKNAMES.get(stripped.lower())
-        if expression is None:
-            raise CadenceError(f"`{text}` is none of `{'`, `'.join(_NICKNAMES)}`")
+    expression = cron_of(text)
+    if expression is not None:
         return format_duration(60 * _shortest_gap(expression, text))
-    if len(stripped.split()) > 1:
-        return format_duration(60 * _shortest_gap(stripped, text))
     try:
         nanoseconds = parse_duration(text)
     except DurationError as error:
@@ -137,8 +132,22 @@ def cadence(text: str) -> str:
     return text
 
 
-def _shortest_gap(expression: str, text: str) -> int:
-    """Return the least number of minutes between two firings."""
+def cron_of(text: str) -> str | None:
+    """Return the fields of a text that is meant as a cron expression, names such as `@daily` included; else None.
+
+    Raise CadenceError for a name that there is not.
+    """
+    stripped = text.strip()
+    if stripped.startswith("@"):
+        expression = _NICKNAMES.get(stripped.lower())
+        if expression is None:
+            raise CadenceError(f"`{text}` is none of `{'`, `'.join(_NICKNAMES)}`")
+        return expression
+    return stripped if len(stripped.split()) > 1 else None
+
+
+def schedule_of(expression: str, text: str) -> CronSim:
+    """Return the firings of the fields of a cron expression; raise CadenceError, which quotes `text`, for none."""
     import datetime  # only cron expressions need a calendar
 
     from cronsim import CronSim, CronSimError
@@ -147,9 +156,16 @@ def _shortest_gap(expression: str, text: str) -> int:
     if len(fields) != 5:
         raise CadenceError(f"`{text}` has {len(fields)} fields, and a cron expression has 5")
     try:
-        schedule = CronSim(expression, datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC))
+        return CronSim(expression, datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC))
     except CronSimError as error:
         raise CadenceError(_fault(text, fields, str(error))) from None
+
+
+def _shortest_gap(expression: str, text: str) -> int:
+    """Return the least number of minutes between two firings."""
+    import datetime
+
+    schedule = schedule_of(expression, text)
     times = sorted(60 * hour + minute for hour in schedule.hours for minute in schedule.minutes)
     gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
     days = _firing_days(schedule, datetime.date)

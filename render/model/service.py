@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from render.model.base import Annotations, Free, Label, Labels, Model, NameRef, ObjectName
+from render.model.vm import Vm
 
 ServiceName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", min_length=1, max_length=53)]
 Variable = r".*[$][{].*"
@@ -39,13 +40,16 @@ class Update(Model):
     range: str | None = Field(None, description="Semver range (Masterminds grammar) the new version must lie in.")
     cadence: str | None = Field(
         None,
-        description="How often the registry is scanned: a duration, or a cron expression whose shortest gap is taken.",
+        description="How often the registry is scanned: a duration, or a cron expression whose shortest gap is taken. "
+        "Of a virtual machine: when it updates itself.",
     )
     digest: DigestMode | None = Field(None, description="Whether the digest is written beside the tag, and followed.")
     auto_rollback_on_failed_health: bool | None = Field(
         None, description="Roll a failed upgrade back once its health checks fail. Default: true."
     )
-    pin: str | None = Field(None, description="This tag (`TAG` or `TAG@digest`), and no image automation.")
+    pin: str | None = Field(
+        None, description="This tag (`TAG` or `TAG@digest`), and no image automation; no updates in a virtual machine."
+    )
     policy: Free | None = Field(None, description="ImagePolicy `policy`, as it is (channel `custom`).")
     filter_tags: FilterTags | None = Field(None, description="ImagePolicy `filterTags`, as it is (channel `custom`).")
 
@@ -223,7 +227,7 @@ class Service(Model):
         None, description="Which overrides the release carries. Default: the platform's `registries.emit`."
     )
     workload: Workload | None = Field(None, description="Plain delivery, instead of a chart.")
-    vm: Free | None = Field(None, description="`kind: vm` only.")
+    vm: Vm | None = Field(None, description="The virtual machine (`kind: vm`).")
     extra_objects: list[Free] = Field([], description="Raw Kubernetes objects that ship with the service.")
     kustomize: Kustomize | None = Field(None, description="Further fields of the service's kustomization.yaml.")
 

@@ -56,6 +56,11 @@ def _in_minutes(text: str) -> str:
     return f"{int(parts[1]) * 60 + int(parts[2] or 0)}m" if parts else _as_duration(text)
 
 
+def _as_size(text: str) -> str:
+    parts = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *([kmgt])(i?)b?", text.lower())
+    return f"{parts[1]}{parts[2].upper()}i" if parts else ""
+
+
 def _as_flux_version(text: str) -> str:
     match = re.match(r"v?(2\.[0-9]+(?:\.[0-9]+)?)(?![0-9])", text)
     return match[1] if match else ""
@@ -89,6 +94,18 @@ MEANINGS = {
     r"^(http|https|oci)://.*$": Meaning("a URL of `https://`, `http://` or `oci://`"),
     r"^(http|https|ssh)://.*$": Meaning("a URL of `https://`, `http://` or `ssh://`"),
     r"^oci://.*$": Meaning("a URL of `oci://`"),
+    r"^https?://\S+$": Meaning("a URL of `https://` or `http://`"),
+    r"^[0-9]+(\.[0-9]+)?(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E)?$": Meaning(
+        "a size such as `2Gi`", "units are `Ki`, `Mi`, `Gi`, `Ti`, and `k`, `M`, `G`, `T` for powers of 1000", _as_size
+    ),
+    r"^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}$": Meaning("a MAC address such as `02:00:00:00:00:01`"),
+    r"^[a-z_][a-z0-9_-]*$": Meaning("a login name", "lower-case letters, digits, `_` and `-`, no digit first"),
+    r"^/[^\n]*[^/\n]$": Meaning("an absolute path"),
+    r"^0?[0-7]{3,4}$": Meaning("an octal mode such as `0644`"),
+    r"^[A-Za-z0-9_.-]+(:[A-Za-z0-9_.-]+)?$": Meaning("`user` or `user:group`"),
+    r"^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$": Meaning("a time zone such as `Europe/Berlin`"),
+    r"^[A-Za-z0-9_.@-]+$": Meaning("a locale such as `en_GB.UTF-8`"),
+    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?/)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?$": Meaning("`name` or `namespace/name`"),
 }
 """The patterns of the models and of the tables of `render.flux.api`."""
 

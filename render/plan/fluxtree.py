@@ -16,6 +16,13 @@ CONFIGS_RETRY = "2m"
 """How soon `configs` are tried again while a chart is still installing their kinds."""
 PLATFORM_FOLDERS = ("image-automation", "alerts")
 """Folders below `platform/`, each with a Flux Kustomization of its own."""
+MACHINE_HEALTH = {
+    "apiVersion": "kubevirt.io/v1",
+    "kind": "VirtualMachine",
+    "current": "has(status.printableStatus) && (status.printableStatus in ['Running', 'Migrating', 'Paused'] || "
+    "(spec.runStrategy != 'Always' && status.printableStatus == 'Stopped'))",
+}
+"""When a virtual machine is as it should be: KubeVirt calls a stopped one not ready, also where it is to be stopped."""
 VARIABLE_SOURCES = (
     {"kind": "ConfigMap", "name": "cluster-settings", "optional": True},
     {"kind": "Secret", "name": "cluster-secrets", "optional": True},
@@ -37,6 +44,8 @@ class Rendered:
     """Whether an object in `configs/` holds a setter marker."""
     has_gated_deployment: bool = False
     """Whether it is a plain Deployment whose updates must become ready."""
+    is_machine: bool = False
+    """Whether it is a virtual machine, which is one of the objects in `configs/`."""
 
 
 def release_timeout(spec: Mapping[str, Any]) -> int:
@@ -108,30 +117,40 @@ class FluxTree:
             for part in parts:
                 yield self._one(part, f"flux/{part}", self.first, wait=not self.has_configs)
             if self.has_configs:
-                yield self._configs("configs", "configs", before)
+                has_machine = any(service.is_machine for service in self.services)
+                yield self._configs("configs", "configs", before, has_machine=has_machine)
         for folder in self.folders:
             # The kind PrometheusRule is one that a chart of `apps` brings.
             after, retry = (before, CONFIGS_RETRY) if folder == "alerts" else ((), None)
             yield self._one(f"platform-{folder}", f"platform/{folder}", after, retry=retry)
 
     def _each_service(self) -> Iterator[Document]:
-        rendered = {service.header.name for service in self.services if service.has_apps}
+        rendered = {name: part for service in self.services for name, part in _main_part(service)}
         for service in self.services:
             name = service.header.name
+            others = [rendered[other] for other in service.depends_on if other in rendered]
             if service.has_apps:
-                others = (f"apps-{other}" for other in service.depends_on if other in rendered)
                 yield self._one(f"apps-{name}", f"apps/{name}", (*self.first, *others), wait=not service.has_configs)
         for service in self.services:
             name = service.header.name
             if service.has_configs:
-                before = (f"apps-{name}",) if service.has_apps else self.first
-                yield self._configs(f"configs-{name}", f"configs/{name}", before)
+                others = [rendered[other] for other in service.depends_on if other in rendered]
+                before = (f"apps-{name}",) if service.has_apps else (*self.first, *others)
+                yield self._configs(f"configs-{name}", f"configs/{name}", before, has_machine=service.is_machine)
 
-    def _configs(self, name: str, path: str, depends_on: tuple[str, ...]) -> Document:
-        return self._one(name, path, depends_on, retry=CONFIGS_RETRY)
+    def _configs(self, name: str, path: str, depends_on: tuple[str, ...], *, has_machine: bool) -> Document:
+        health = [dict(MACHINE_HEALTH)] if has_machine else None
+        return self._one(name, path, depends_on, retry=CONFIGS_RETRY, health=health)
 
     def _one(
-        self, name: str, path: str, depends_on: tuple[str, ...] = (), *, wait: bool = True, retry: str | None = None
+        self,
+        name: str,
+        path: str,
+        depends_on: tuple[str, ...] = (),
+        *,
+        wait: bool = True,
+        retry: str | None = None,
+        health: list[dict[str, str]] | None = None,
     ) -> Document:
         values = {
             "name": name,
@@ -144,7 +163,17 @@ class FluxTree:
             "path": path_below(self.platform.root, path),
             "prune": True,
             "wait": wait,
+            "healthCheckExprs": health,
             "decryption": self.platform.flux.decryption,
             "postBuild": self.post_build,
         }
         return ("fluxkustomization", values)
+
+
+def _main_part(service: Rendered) -> Iterator[tuple[str, str]]:
+    """Yield the name of a service and of the Kustomization that holds what runs, if any does."""
+    name = service.header.name
+    if service.is_machine:
+        yield name, f"configs-{name}"
+    elif service.has_apps:
+        yield name, f"apps-{name}"

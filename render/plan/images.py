@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from render.model.service import Image, Update
     from render.plan.policy import Policy
 
-__all__ = ["SHAPE_PARTS", "WHOLE", "ImagePlan", "Images", "Renderers", "Site"]
+__all__ = ["SHAPE_PARTS", "WHOLE", "WHOLE_SHAPES", "ImagePlan", "Images", "Renderers", "Site"]
+
+WHOLE_SHAPES = ("container", "containerDisk", "dataVolume")
+"""Images that an object of ours holds as one scalar: a plain workload's, and those of a machine's disks."""
 
 
 _IMAGE_KEY = lazy(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -45,7 +48,7 @@ class ImagePlan:
     reference: Reference
     """The version that is written: the declared one, with `pin` the pinned one, or the committed one that stays."""
     shape: str
-    """`container` for a plain workload; what a site holds is told by its places, whatever the shape's name."""
+    """One of `WHOLE_SHAPES` where no chart is; what a site holds is told by its places, whatever the shape's name."""
     sites: list[Site]
     update: Update | None
     update_node: Mapping | None
@@ -139,6 +142,7 @@ class Images:
         self.report = report
         self.chart = chart
         self.is_release = bool(self.service.source and self.service.source.chart)
+        self.is_machine = self.service.kind == "vm"
         values = self.service.values
         self.values: Node | None = values if isinstance(values, Mapping) else None
         self.objects: list[Node] = list(self.service.extra_objects)  # type: ignore[arg-type]
@@ -161,8 +165,8 @@ class Images:
         if source and source.image is not None:
             node = paths.find(root, ("source", "image"))
             assert node is not None
-            self._declare("", "source.image", node, source.image, self.service.update, root.get("update"))
-        elif self.service.update is not None:
+            self._declare("", "source.image", node, source.image, self._moving(self.service.update), root.get("update"))
+        elif self._moving(self.service.update) is not None:
             self.report.error(
                 "R206",
                 root.key("update"),
@@ -186,7 +190,7 @@ class Images:
                 continue
             if type(node) is Mapping:
                 self._refuse_empty(node, f"images.{name}.update")
-            update = None if isinstance(image, str) else image.update
+            update = None if isinstance(image, str) else self._moving(image.update)
             update_node = node.get("update") if type(node) is Mapping else None
             self._declare(name, f"images.{name}", node, image, update, update_node)
         if self.renderers.failed:
@@ -199,6 +203,10 @@ class Images:
             self._decide(plan)
         if self.context.notes is not None and mode != "none":
             self.context.notes.note_all(sound, self.report.source)
+
+    def _moving(self, update: Update | None) -> Update | None:
+        """Return an update as far as it concerns an image: a machine's is only ever pinned."""
+        return None if self.is_machine and update is not None and update.pin is None else update
 
     def _refuse_empty(self, parent: Mapping, label: str) -> None:
         """Refuse an `update` whose fields are gone: it would end the automation without a word."""
@@ -259,6 +267,9 @@ class Images:
         """Find the sites of an image, and its shape."""
         at = image.at if image is not None else None
         shape = image.shape if image is not None else None
+        if self.is_machine:
+            self._place_on_disk(plan, node)
+            return
         if not plan.key and not self.is_release and self.service.workload is not None and at is None:
             plan.shape = "container"
             return
@@ -282,6 +293,18 @@ class Images:
         if not plan.reads_values:
             for site in sites:
                 site.open(plan.shape)
+
+    def _place_on_disk(self, plan: ImagePlan, node: Node) -> None:
+        plan.shape = "containerDisk"
+        if plan.reads_values:
+            plan.is_placed = False
+            self.report.error(
+                "R102",
+                node,
+                f"`{plan.label}` needs the field `ref`",
+                cause="a machine has no values that the image could be read from",
+                hint="add `ref: registry/name:tag`",
+            )
 
     def _parse(self, plan: ImagePlan, ref: str) -> None:
         try:
@@ -307,7 +330,7 @@ class Images:
             plan.reference = Reference(plan.reference.name, tag, digest)
 
     def _check_bare_digest(self, plan: ImagePlan) -> None:
-        if not plan.is_bare_digest or plan.shape in ("container", "postRenderer"):
+        if not plan.is_bare_digest or plan.shape in (*WHOLE_SHAPES, "postRenderer"):
             return
         if plan.holds_digest(repository=False):
             return

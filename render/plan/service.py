@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 FILES = ("source", "helmrelease", "image-automation", "workload", "extra")
 """The files of a service, in the order its kustomization lists them."""
 
+CONFIG_FILES = ("vm", "extra")
+"""The same of what is reconciled after all of `apps/`."""
+
 _KINDS = {
     "helmrelease": ("helm.toolkit.fluxcd.io", "HelmRelease"),
     "ocirepository": ("source.toolkit.fluxcd.io", "OCIRepository"),
@@ -38,6 +41,8 @@ _KINDS = {
     "statefulset": ("apps", "StatefulSet"),
     "service": ("", "Service"),
     "persistentvolumeclaim": ("", "PersistentVolumeClaim"),
+    "secret": ("", "Secret"),
+    "virtualmachine": ("kubevirt.io", "VirtualMachine"),
 }
 """Group and kind of what the templates of a service render, those of image policies aside."""
 
@@ -67,7 +72,8 @@ class ServicePlan:
     """Further resources, written by people."""
     foreign: list[tuple[str, Location]] = field(default_factory=list)
     """Files below `apps/<service>/` that must exist, and where they are named."""
-    configs: list[Document] = field(default_factory=list)
+    configs: dict[str, list[Document]] = field(default_factory=dict)
+    """Documents of each file below `configs/<service>/`, in the order of `CONFIG_FILES`."""
     marks_configs: bool = False
     """Whether an object of `configs` holds a setter marker."""
     shared: list[SourcePlan] = field(default_factory=list)
@@ -128,6 +134,12 @@ class _Planner:
             if any(template == "deployment" for template, _ in documents):
                 self.made.timeout, self.made.has_gated_deployment = PROGRESS_DEADLINE, rollback
             self.made.namespaces.add(self.header.namespace)
+        elif self.service.vm is not None:
+            from render.plan.vm import Machine  # few catalogs have machines
+
+            machine = Machine(self.context, self.definition, self.header, images, self.report)
+            self.made.configs["vm"] = machine.plan(writer)
+            self.made.namespaces.add(self.header.namespace)
         self._extras(images)
         self._automation(images)
         kustomize = plan_kustomize(self.definition, self.report)
@@ -142,13 +154,10 @@ class _Planner:
         """Refuse a definition that is nothing, or two things at once."""
         service, root = self.service, self.definition.root
         if service.kind == "vm" or service.vm is not None:
-            self.report.error(
-                "R213",
-                root.get("kind") if service.kind == "vm" else root.key("vm"),
-                "virtual machines are not supported yet",
-                cause="this version renders containers only",
-                hint="remove the service, or set `enabled: false`",
-            )
+            from render.plan.vm import check_machine
+
+            check_machine(self.definition, self.report)
+        if self.report.failed:
             return False
         if service.name == "sources":
             self.report.error(
@@ -188,12 +197,13 @@ class _Planner:
                     cause="it is part of a HelmRelease",
                     hint="remove it, or give the chart",
                 )
-        if service.workload is None and not service.extra_objects and service.kustomize is None:
+        delivers = service.workload or service.vm or service.extra_objects or service.kustomize is not None
+        if not delivers:
             self.report.error(
                 "R212",
                 root.get("name"),
                 f"`{service.name}` renders nothing",
-                cause="it has neither `source.chart`, `workload`, `extraObjects` nor `kustomize`",
+                cause="it has neither `source.chart`, `workload`, `vm`, `extraObjects` nor `kustomize`",
                 hint="give it one of them, or set `enabled: false`",
             )
 
@@ -311,7 +321,7 @@ class _Planner:
         for extra in extras.plan():
             document: Document = ("object", {"object": extra.node})
             if extras.in_configs(extra):
-                self.made.configs.append(document)
+                self.made.configs.setdefault("extra", []).append(document)
                 self.made.marks_configs = self.made.marks_configs or extra.index in images.marks_objects
             else:
                 self.made.apps.setdefault("extra", []).append(document)
@@ -321,7 +331,7 @@ class _Planner:
 
     def _identify(self) -> None:
         header = self.header
-        for documents in self.made.apps.values():
+        for documents in (*self.made.apps.values(), *self.made.configs.values()):
             for template, context in documents:
                 if template in _KINDS:
                     group, kind = _KINDS[template]

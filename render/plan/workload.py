@@ -68,7 +68,7 @@ class Plain(Part):
             documents.append(self._service(common, selector))
         kept = {**common, "annotations": {**PRUNE_OPT_OUT, **service.annotations}}
         documents += [
-            ("persistentvolumeclaim", {**kept, "name": f"{name}-{volume.name}", "spec": _claim(volume.claim)})
+            ("persistentvolumeclaim", {**kept, "name": f"{name}-{volume.name}", "spec": claim_spec(volume.claim)})
             for volume in self.workload.volumes
             if volume.claim is not None
         ]
@@ -102,7 +102,7 @@ class Plain(Part):
 
     def _stateful(self, selector: dict[str, str], pod: dict[str, Any]) -> dict[str, Any]:
         templates = [
-            {"metadata": {"name": volume.name}, "spec": _claim(volume.claim_template)}
+            {"metadata": {"name": volume.name}, "spec": claim_spec(volume.claim_template)}
             for volume in self.workload.volumes
             if volume.claim_template is not None
         ]
@@ -235,7 +235,7 @@ class Plain(Part):
             )
 
 
-def _claim(spec: Any) -> dict[str, Any]:
+def claim_spec(spec: Any) -> dict[str, Any]:
     """Return a claim's spec with the access mode that a single pod needs, unless it names its own."""
     assert isinstance(spec, Mapping)
     made: dict[str, Any] = {} if spec.get("accessModes") is not None else {"accessModes": ["ReadWriteOnce"]}

@@ -7,7 +7,7 @@ from typing import Any
 from render.flux.image import Reference
 from render.flux.overrides import split
 from render.plan import paths
-from render.plan.images import ImagePlan, Images
+from render.plan.images import WHOLE_SHAPES, ImagePlan, Images
 from render.plan.sites import WHOLE, Site
 from render.plan.sources import plain
 from render.yaml.emit import Marked
@@ -32,7 +32,7 @@ class Writer:
     def write(self) -> None:
         """Write every image; the results are `images.values`, `.objects`, `.entries` and `.marks_objects`."""
         for plan in self.images.plans:
-            if plan.is_settled and plan.is_placed and plan.shape != "container":
+            if plan.is_settled and plan.is_placed and plan.shape not in WHOLE_SHAPES:
                 self._write(plan)
         if not self.swaps:
             return
@@ -55,7 +55,7 @@ class Writer:
     def whole(self, plan: ImagePlan, site: Site | None = None) -> Marked:
         """Return the whole reference as one scalar: effective where no post-renderer comes after it."""
         in_object = site is not None and site.in_object is not None
-        is_effective = plan.shape == "container" or in_object or plan.reach_values or plan.automated
+        is_effective = plan.shape in WHOLE_SHAPES or in_object or plan.reach_values or plan.automated
         return self.marked(plan, plan.effective if is_effective else str(plan.reference))
 
     def _write(self, plan: ImagePlan) -> None:
