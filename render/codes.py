@@ -180,6 +180,59 @@ CODES: dict[str, Page] = {
         "The image bot of the cluster edits files below its `update.path`, which is the output tree; a marker elsewhere does "
         "nothing. `update` of the service is what writes markers, and `render sync` brings versions back into the catalog.",
     ),
+    "R220": Page(
+        "What does not go with a virtual machine",
+        _E,
+        "`kind: vm` is delivered by `vm`, not by a chart or a workload. It updates itself in the guest, so nothing moves its "
+        "image: of `update` it knows `cadence` and `pin`.",
+    ),
+    "R221": Page(
+        "A disk of a virtual machine",
+        _E,
+        "A disk has a name of its own and exactly one source; an image that it is made of is `main` (`source.image`) or a "
+        "key of `images`; a DataVolume is filled from exactly one source.",
+    ),
+    "R222": Page(
+        "A network of a virtual machine",
+        _E,
+        "There is at most one network of the pod, bound by `masquerade` or `bridge`; others are named by `multus` and bound "
+        "by `bridge` or `sriov`. Names and MAC addresses differ.",
+    ),
+    "R223": Page(
+        "What cloud-init is given",
+        _E,
+        "cloud-init passes over what it does not understand, and the guest starts without it. A key of `userData` that the "
+        "service has a field for is written there only.",
+    ),
+    "R224": Page(
+        "A secret in plain",
+        _E,
+        "User data is committed to Git. A private key, a password or its hash there is refused; keep the user data in a Secret "
+        "of your own that SOPS or an operator fills, and name it with `cloudInit.secretRef`. A file that only looks like it "
+        "holds a password is a warning.",
+    ),
+    "R225": Page(
+        "Updates in the guest",
+        _E,
+        "An `update` of a virtual machine becomes a systemd timer in the user data, with what the distribution updates itself "
+        "with; so `vm.os` must be said, and the user data must be ours.",
+    ),
+    "R226": Page(
+        "A field of the machine with a place of its own",
+        _E,
+        "`vm.spec` holds the fields of a VirtualMachineInstance that the service has no field for.",
+    ),
+    "R227": Page(
+        "A machine that cannot leave its node",
+        _E,
+        "With `evictionStrategy: LiveMigrate` a node is drained only when its machines have moved away. A machine on a volume "
+        "that one node mounts at a time, or bridged to the pod's network, cannot move.",
+    ),
+    "R228": Page(
+        "The hardware of a virtual machine",
+        _E,
+        "A size without a unit is in bytes. Secure boot, and variables that are kept, need UEFI.",
+    ),
     "R301": Page(
         "A fault in a template",
         _E,

@@ -7,11 +7,13 @@ import binascii
 import re
 from typing import TYPE_CHECKING, Any
 
-from render.flux.cadence import CadenceError, DurationError
+from render.flux.cadence import CadenceError, DurationError, parse_duration
+from render.flux.calendar import calendar, timespan
 from render.model.read import snake_case
+from render.patterns import lazy
 from render.plan import paths
 from render.plan.context import Report, node_at
-from render.plan.guest import WINDOW, Guest, reboots, updates
+from render.plan.guest import Guest, reboots, updates
 from render.redact import has_credential
 from render.yaml.emit import Emitter
 from render.yaml.source import Mapping, Node, Scalar, Sequence
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 CLOUD_CONFIG = "#cloud-config\n"
 """The line by which cloud-init knows the format."""
 DEFAULT_ZONE = "UTC"
+WINDOW = "1h"
+"""Length of a reboot window that does not say its own."""
 OWN_KEYS = {
     "fqdn": "vm.hostname",
     "hostname": "vm.hostname",
@@ -35,11 +39,11 @@ OWN_KEYS = {
 }
 """Keys of cloud-config that a service has a field of its own for."""
 
-_KEY_TYPES = re.compile(
+_KEY_TYPES = lazy(
     r"(?P<type>(?:sk-)?(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-nistp(?:256|384|521))(?:@openssh\.com)?)"
     r"[ \t]+(?P<data>[A-Za-z0-9+/]+={0,2})(?:[ \t]+.*)?\Z"
 )
-_PRIVATE = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY")
+_PRIVATE = lazy(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY")
 _PASSWORDS = frozenset(
     ("passwd", "hashed_passwd", "plain_text_passwd", "chpasswd", "password", "ssh_keys", "auth_key", "authkey")
 )
@@ -148,16 +152,20 @@ class GuestData:
 
     def _add_reboots(self, made: Guest, os: str, zone: str) -> None:
         assert self.vm.reboot is not None
+        events: list[str] = []
+        spread = ""
         try:
-            more = reboots(os, self.vm.reboot.schedule, self.vm.reboot.window or WINDOW, zone)
+            events = calendar(self.vm.reboot.schedule, zone)
         except CadenceError as error:
             self._refuse_cadence(node_at(self.node, "reboot", "schedule"), "vm.reboot.schedule", str(error))
+        try:
+            spread = timespan(parse_duration(self.vm.reboot.window or WINDOW) // 10**6)
         except DurationError as error:
             self._refuse_cadence(node_at(self.node, "reboot", "window"), "vm.reboot.window", str(error))
-        else:
-            made.packages += more.packages
-            made.files += more.files
-            made.commands += more.commands
+        more = reboots(os, events, spread)
+        made.packages += more.packages
+        made.files += more.files
+        made.commands += more.commands
 
     def _refuse_cadence(self, node: Node | None, label: str, reason: str) -> None:
         self.report.error(
@@ -262,8 +270,13 @@ class GuestData:
     def _check_file(self, index: int, file: GuestFile) -> None:
         text = file.content
         if file.path in self.own_files:
-            node = self._at("files", index, "path")
-            self._misshapen(node, f"`{file.path}` is written for the updates of the guest", "take another path")
+            self.report.error(
+                "R223",
+                self._at("files", index, "path"),
+                f"`{file.path}` is written for the updates of the guest",
+                cause="the later of two files would replace the earlier one",
+                hint="take another path, or remove `update`",
+            )
         if file.encoding == "b64":
             try:
                 text = base64.b64decode("".join(text.split()), validate=True).decode("latin-1")

@@ -173,7 +173,7 @@ class FluxTree:
 def _main_part(service: Rendered) -> Iterator[tuple[str, str]]:
     """Yield the name of a service and of the Kustomization that holds what runs, if any does."""
     name = service.header.name
-    if service.is_machine:
-        yield name, f"configs-{name}"
-    elif service.has_apps:
+    if service.has_apps and not service.is_machine:
         yield name, f"apps-{name}"
+    elif service.has_configs:
+        yield name, f"configs-{name}"

@@ -6,17 +6,13 @@ unattended-upgrades, or dnf-automatic, by whose name dnf5 answers too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from render.flux.calendar import timer
+from render.structs import field, struct
 
-from render.flux.cadence import parse_duration
-from render.flux.calendar import calendar, timer, timespan
-
-WINDOW = "1h"
-"""Length of a reboot window that does not say its own."""
 _UNITS = "/etc/systemd/system"
 
 
-@dataclass(frozen=True, slots=True)
+@struct(frozen=True)
 class _Family:
     """What a distribution updates with."""
 
@@ -55,7 +51,7 @@ FAMILIES = {
 """By the `os` of a service."""
 
 
-@dataclass(slots=True)
+@struct()
 class Guest:
     """What cloud-init has to do for updates."""
 
@@ -85,11 +81,9 @@ def updates(os: str, cadence: str, zone: str) -> Guest:
     )
 
 
-def reboots(os: str, schedule: str, window: str, zone: str) -> Guest:
-    """Return what makes a guest restart in a window if updates need it; raises CadenceError, DurationError."""
+def reboots(os: str, events: list[str], spread: str) -> Guest:
+    """Return what makes a guest restart, if updates need it, up to `spread` after each calendar event."""
     family = FAMILIES[os]
-    events = calendar(schedule, zone)
-    spread = timespan(parse_duration(window) // 10**6)
     service = _unit(
         # A restart that falls into an update waits for its end.
         [("Description", "Restart for updates that need it"), ("After", "guest-update.service")],

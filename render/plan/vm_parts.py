@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from render.flux.api_core import CORE
@@ -13,6 +11,7 @@ from render.flux.image import Reference
 from render.model.read import Reader, compile_schema, snake_case
 from render.plan import paths
 from render.plan.context import Report, node_at
+from render.structs import field, struct
 from render.yaml.source import Mapping, Node
 
 if TYPE_CHECKING:
@@ -38,11 +37,10 @@ SMALLEST = 2**20
 
 def size_of(quantity: str) -> int:
     """Return the bytes of a quantity, rounded down."""
-    match = re.fullmatch(r"([0-9.]+)([A-Za-z]*)", quantity)
-    assert match is not None
-    whole, _, fraction = match[1].partition(".")
+    unit = quantity.lstrip("0123456789.")
+    whole, _, fraction = quantity.removesuffix(unit).partition(".")
     scale: int = 10 ** len(fraction)
-    return int(whole + fraction) * _UNITS[match[2]] // scale
+    return int(whole + fraction) * _UNITS[unit] // scale
 
 
 def check_size(report: Report, node: Node | None, label: str, quantity: str | None) -> None:
@@ -53,12 +51,12 @@ def check_size(report: Report, node: Node | None, label: str, quantity: str | No
         "R228",
         node,
         f"`{label}` is {size_of(quantity)} bytes",
-        cause="a size without a unit is in bytes, and no guest runs in so few",
+        cause="a number without a unit is one of bytes, and so few are hardly meant",
         hint=f"write `{quantity}Mi` or `{quantity}Gi`" if quantity.isdigit() else "write a size such as `2Gi`",
     )
 
 
-@dataclass(slots=True)
+@struct()
 class Devices:
     """What disks and networks render to."""
 
@@ -94,11 +92,14 @@ class Disks:
         self.name = name
         self.namespace = namespace
         self.used: set[str] = set()
+        """Names of the images that a disk names."""
 
     def plan(self, disks: list[VmDisk], made: Devices) -> None:
         """Add the disks; what is wrong with one is reported."""
         for index, disk in enumerate(disks):
             self._check_name(index, disk, disks)
+            registry = disk.data_volume.registry if disk.data_volume is not None else None
+            self.used.update(name for name in (disk.image, registry and registry.image) if name)
             given = [name for name in SOURCES if getattr(disk, snake_case(name)) is not None]
             if len(given) != 1:
                 self._refuse_sources(index, disk, given)
@@ -185,7 +186,6 @@ class Disks:
     def _image(self, index: int, name: str, *path: str) -> ImagePlan | None:
         plan = self.images.get(name)
         if plan is not None:
-            self.used.add(name)
             return plan
         known = ", ".join(f"`{one}`" for one in self.images) or "none"
         where = self._at(index, *path)
