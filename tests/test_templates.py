@@ -144,5 +144,6 @@ def test_shipped_templates_name_the_field_that_a_value_fills(path: Path) -> None
         ("matchLabels", "selector"),
         ("labels", "selector"),
         ("spec", "pod"),
+        ("spec", "instance"),
         ("branch", "pushBranch"),
     }

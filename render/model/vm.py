@@ -207,7 +207,7 @@ class Vm(Model):
         None, description="What a drained node does with it. Default: the cluster's."
     )
     termination_grace_period_seconds: int | None = Field(
-        None, description="Seconds to shut down in. Default: 180.", ge=0
+        None, description="Seconds to shut down in. Default: KubeVirt's.", ge=0
     )
     hostname: Label | None = Field(None, description="Host name of the guest. Default: the machine's name.")
     disks: list[VmDisk] | None = Field(

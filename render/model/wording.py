@@ -74,6 +74,9 @@ _SUBDOMAIN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$
 MEANINGS = {
     _LABEL: Meaning("lower-case letters, digits and inner `-`", repair=_as_name),
     _SUBDOMAIN: Meaning("lower-case letters, digits, `-` and `.`", repair=_as_name),
+    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?|.*[$][{].*)$": Meaning(
+        "lower-case letters, digits and inner `-`", repair=_as_name
+    ),
     r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$": Meaning(
         "a duration such as `1h30m`", "units are `h`, `m`, `s` and `ms`; there are no days", _as_duration
     ),
