@@ -119,11 +119,45 @@ def workloads(draw: st.DrawFn) -> dict[str, Any]:
     return made
 
 
+SSH_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEmT5DtkVx1S9Yx5cTxdRQmXQhcGjo5Kt9b1a8E2T6Ck"
+
+
+@st.composite
+def machines(draw: st.DrawFn) -> dict[str, Any]:
+    """A virtual machine of `source.image`, and perhaps what its guest is given."""
+    made: dict[str, Any] = {"memory": "2Gi", "os": draw(st.sampled_from(["debian", "ubuntu", "fedora", "el"]))}
+    if draw(st.booleans()):
+        root = draw(
+            st.sampled_from([{"image": "main"}, {"dataVolume": {"size": "9Gi", "registry": {"image": "main"}}}])
+        )
+        data = draw(
+            st.sampled_from(
+                [
+                    {"emptyDisk": "1Gi"},
+                    {"claim": {"resources": {"requests": {"storage": "1Gi"}}}},
+                    {"dataVolume": {"size": "1Gi", "blank": True}},
+                ]
+            )
+        )
+        made["disks"] = [{"name": "root", **root}, {"name": "data", **data}]
+        made["networks"] = draw(st.sampled_from([[], [{"name": "a"}, {"name": "b", "multus": "lan/br0"}]]))
+        made["spec"] = {"domain": {"devices": {"rng": {}}}}
+    if draw(st.booleans()):
+        text = "a:\n  - b\n" * draw(st.sampled_from([1, 400]))
+        made["cloudInit"] = {
+            "users": ["default", {"name": "ada", "sshKeys": [SSH_KEY]}],
+            "files": [{"path": "/etc/x", "content": text, "permissions": "0644"}],
+            "commands": ["echo yes", ["echo", "1.20"]],
+            "userData": draw(st.sampled_from([{}, {"ntp": {"servers": ["yes", "1"]}}])),
+        }
+    return made
+
+
 @st.composite
 def services(draw: st.DrawFn, name: str = "web") -> dict[str, Any]:
-    """A ServiceDefinition delivered by a chart, as a plain workload, or as raw objects."""
+    """A ServiceDefinition delivered by a chart, as a plain workload, as a virtual machine, or as raw objects."""
     made: dict[str, Any] = {"name": name}
-    delivery = draw(st.sampled_from(["chart", "chart", "chart", "workload", "objects"]))
+    delivery = draw(st.sampled_from(["chart", "chart", "chart", "workload", "vm", "objects"]))
     if draw(st.booleans()):
         made["namespace"] = draw(st.sampled_from(["apps", "flux-system", "default"]))
     if draw(st.booleans()):
@@ -143,6 +177,11 @@ def services(draw: st.DrawFn, name: str = "web") -> dict[str, Any]:
     elif delivery == "workload":
         image, update = draw(images("x", shaped=False))
         made["source"], made["workload"] = {"image": image["ref"]}, draw(workloads())
+        if update is not None:
+            made["update"] = update
+    elif delivery == "vm":
+        made |= {"kind": "vm", "source": {"image": f"{draw(st.sampled_from(REPOSITORIES))}:13"}, "vm": draw(machines())}
+        update = draw(st.sampled_from([None, {"cadence": "12h"}, {"cadence": "0 4 1 * MON"}, {"pin": "12"}]))
         if update is not None:
             made["update"] = update
     if delivery == "objects" or draw(st.integers(0, 3)) == 0:

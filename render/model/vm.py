@@ -139,7 +139,7 @@ class GuestUser(Model):
     home: AbsolutePath | None = Field(None, description="Home directory. Default: `/home/NAME`.")
     uid: int | None = Field(None, description="User id.", ge=0)
     system: bool | None = Field(None, description="A system user, who gets no home directory.")
-    sudo: str | list[str] | None = Field(None, description="Rules of sudo, such as `ALL=(ALL) NOPASSWD:ALL`.")
+    sudo: str | None = Field(None, description="Rule of sudo, such as `ALL=(ALL) NOPASSWD:ALL`.", min_length=1)
     ssh_keys: list[str] = Field([], description="Public SSH keys that may log in.")
 
 
