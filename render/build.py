@@ -22,7 +22,7 @@ from render.catalog import (
 )
 from render.committed import Committed
 from render.diagnostics import Diagnostic, Location, RenderError
-from render.files import repository
+from render.files import Seen, repository
 from render.flux.overrides import Entry, Table
 from render.flux.versions import hooks
 from render.identities import Identities, Owner
@@ -104,15 +104,16 @@ def build(
     reset: frozenset[str] = frozenset(),
     overrides: PlacedTable | None = None,
     visit: Callable[[ServicePlan], None] | None = None,
+    seen: Seen | None = None,
 ) -> Build:
     """Render a catalog; every fault of every file is in the result's diagnostics, sorted by place.
 
     `root` tells where the output goes; the image bot's values in that tree are respected, except those of the services
     in `reset`. Without it the catalog is rendered as into an empty folder. `overrides` takes the place of the
-    platform's table; `visit` sees the plan of each service.
+    platform's table; `visit` sees the plan of each service, and `seen` takes in what is read of catalog and platform.
     """
     made = Build(automation=automation)
-    platform, faults = read_platform(platform_path)
+    platform, faults = read_platform(platform_path, seen)
     made.diagnostics += faults
     made.sources += 1
     made.platform = platform
@@ -134,7 +135,7 @@ def build(
     collects = gc.isenabled()
     gc.disable()
     try:
-        _Builder(made, catalog, context, visit).run()
+        _Builder(made, catalog, context, visit, seen).run()
     finally:
         if collects:
             gc.enable()
@@ -153,8 +154,10 @@ class _Builder:
         catalog: Path,
         context: Context | None,
         visit: Callable[[ServicePlan], None] | None = None,
+        seen: Seen | None = None,
     ) -> None:
         self.made = made
+        self.seen = seen
         self.visit = visit
         self.catalog = catalog
         self.context = context
@@ -172,7 +175,7 @@ class _Builder:
     def run(self) -> None:
         deferred: list[Definition | tuple[CatalogFile, int]] = []
         is_complete = True
-        for file in read_catalog(self.catalog):
+        for file in read_catalog(self.catalog, self.seen):
             self.made.sources += file.path is not None
             self.made.diagnostics += file.faults
             is_complete = is_complete and file.is_readable
@@ -192,7 +195,7 @@ class _Builder:
         if self.context is None:
             return
         self.context.is_complete = is_complete
-        for definition in _read_again(deferred):
+        for definition in _read_again(deferred, self.seen):
             self._render(definition, self.headers[definition.service.name])
         if is_complete and not self.headers and not self.made.failed:
             self.made.diagnostics.append(_no_service(self.catalog))
@@ -477,7 +480,7 @@ def _override(entry: Entry) -> Any:
     return Record({"name": entry.name, **fields}, None)
 
 
-def _read_again(deferred: list[Definition | tuple[CatalogFile, int]]) -> Iterator[Definition]:
+def _read_again(deferred: list[Definition | tuple[CatalogFile, int]], seen: Seen | None) -> Iterator[Definition]:
     last: CatalogFile | None = None
     for held in deferred:
         if isinstance(held, Definition):
@@ -486,7 +489,7 @@ def _read_again(deferred: list[Definition | tuple[CatalogFile, int]]) -> Iterato
         file, index = held
         if last is None or last.path != file.path:
             assert file.path is not None
-            last = read_definitions(file.path, file.label)
+            last = read_definitions(file.path, file.label, seen)
         if index < len(last.definitions):
             yield last.definitions[index]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from render.diagnostics import Diagnostic, Location
-from render.files import read_bytes
+from render.files import Seen, read_bytes
 from render.flux.versions import FluxVersion, VersionError
 from render.model import schema
 from render.model.read import INVALID, Reader
@@ -72,7 +72,7 @@ def shown_path(path: Path) -> str:
     return relative.replace(os.sep, "/") if not relative.startswith(f"..{os.sep}..") else path.as_posix()
 
 
-def read_file(path: Path | str, shown: str) -> tuple[Source, list[Diagnostic]]:
+def read_file(path: Path | str, shown: str, seen: Seen | None = None) -> tuple[Source, list[Diagnostic]]:
     """Return the source of a file; an unreadable one is a fault, and an empty source."""
     try:
         data = read_bytes(path)
@@ -85,6 +85,8 @@ def read_file(path: Path | str, shown: str) -> tuple[Source, list[Diagnostic]]:
             hint="make it readable, or remove it",
         )
         return Source(shown, ""), [fault]
+    if seen is not None:
+        seen.add(path, data)
     return decode(shown, data)
 
 
@@ -106,14 +108,14 @@ def odd_name(path: Path, name: str) -> Diagnostic | None:
     )
 
 
-def read_platform(path: Path) -> tuple[PlatformFile | None, list[Diagnostic]]:
+def read_platform(path: Path, seen: Seen | None = None) -> tuple[PlatformFile | None, list[Diagnostic]]:
     """Return the platform file, or None and what is wrong with it."""
     shown = shown_path(path)
     if not os.path.lexists(path):
         hint = "write one (`cluster` and `flux.version` are all it needs), or name another with `--platform`"
         return None, [Diagnostic(Location(shown), "R105", "there is no platform file", hint=hint)]
     odd = odd_name(path, path.name)
-    source, faults = read_file(path, shown) if odd is None else (Source(shown, ""), [odd])
+    source, faults = read_file(path, shown, seen) if odd is None else (Source(shown, ""), [odd])
     documents: list[Document] = []
     if not faults:
         documents, faults = parse(source)
@@ -121,8 +123,8 @@ def read_platform(path: Path) -> tuple[PlatformFile | None, list[Diagnostic]]:
         return None, faults
     if len(documents) != 1:
         where = documents[1].root if documents else None
-        seen = f"this one has {len(documents)}" if documents else "this one is empty"
-        message = f"a platform file must hold one document, and {seen}"
+        met = f"this one has {len(documents)}" if documents else "this one is empty"
+        message = f"a platform file must hold one document, and {met}"
         return None, [source.fault("R105", where, message, hint="describe one cluster in one file")]
     root = documents[0].root
     value = Reader(source, faults).read(schema.check("platform"), root, "")
@@ -145,16 +147,16 @@ def _flux_version_node(root: Mapping) -> Node | None:
     return flux.get("version") if type(flux) is Mapping else None
 
 
-def find_files(folder: Path) -> tuple[list[str], list[Diagnostic]]:
+def find_files(folder: Path, seen: Seen | None = None) -> tuple[list[str], list[Diagnostic]]:
     """Return the definition files below a folder, as sorted paths below it with `/`; hidden ones are left out."""
     found: list[str] = []
     faults: list[Diagnostic] = []
-    _scan(folder, folder, "", found, faults)
+    _scan(folder, folder, "", found, faults, seen)
     found.sort()
     return found, faults
 
 
-def _scan(folder: Path, top: Path, prefix: str, found: list[str], faults: list[Diagnostic]) -> None:
+def _scan(folder: Path, top: Path, prefix: str, found: list[str], faults: list[Diagnostic], seen: Seen | None) -> None:
     try:
         entries = list(os.scandir(folder))
     except OSError as error:
@@ -162,12 +164,18 @@ def _scan(folder: Path, top: Path, prefix: str, found: list[str], faults: list[D
         told = f"cannot read the folder: {reason_of(error)}"
         faults.append(Diagnostic(Location(shown_path(folder)), "R001", told, hint=hint))
         return
+    counted: list[str] = []
+    if seen is not None:
+        seen.folders[shown_path(folder)] = counted
     for entry in entries:
         if entry.name.startswith("."):
             continue
         is_folder = _is_folder(entry)
         if not (is_folder or entry.name.endswith(SUFFIXES)):
             continue
+        counted.append(("d" if is_folder else "f") + entry.name)
+        if seen is not None and entry.is_symlink():
+            seen.is_plain = False
         fault = None
         if _ODD_NAME.search(entry.name) or entry.is_symlink():
             path = folder / entry.name
@@ -175,7 +183,7 @@ def _scan(folder: Path, top: Path, prefix: str, found: list[str], faults: list[D
         if fault is not None:
             faults.append(fault)
         elif is_folder:
-            _scan(folder / entry.name, top, f"{prefix}{entry.name}/", found, faults)
+            _scan(folder / entry.name, top, f"{prefix}{entry.name}/", found, faults, seen)
         else:
             found.append(prefix + entry.name)
 
@@ -204,9 +212,9 @@ def _link_fault(path: Path, top: Path, entry: os.DirEntry[str]) -> Diagnostic | 
     )
 
 
-def read_catalog(folder: Path) -> Iterator[CatalogFile]:
-    """Read a catalog file by file, in the order of their paths."""
-    files, faults = find_files(folder)
+def read_catalog(folder: Path, seen: Seen | None = None) -> Iterator[CatalogFile]:
+    """Read a catalog file by file, in the order of their paths; `seen` takes in what is read."""
+    files, faults = find_files(folder, seen)
     name = folder.resolve().name
     odd = odd_name(folder, name)
     if odd is not None:
@@ -215,12 +223,12 @@ def read_catalog(folder: Path) -> Iterator[CatalogFile]:
         yield CatalogFile(folder.name, [], faults, [], False)
     prefix = f"{shown_path(folder)}/".removeprefix("./")
     for file in files:
-        yield read_definitions(prefix + file, f"{name}/{file}")
+        yield read_definitions(prefix + file, f"{name}/{file}", seen)
 
 
-def read_definitions(path: str, label: str) -> CatalogFile:
+def read_definitions(path: str, label: str, seen: Seen | None = None) -> CatalogFile:
     """Read one catalog file; `path` is its path as it is shown."""
-    source, faults = read_file(path, path)
+    source, faults = read_file(path, path, seen)
     file = CatalogFile(label, [], faults, path=path)
     if faults:
         file.is_readable = False

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -33,10 +33,12 @@ from render.cli_options import (
 )
 from render.cli_policy import policy
 from render.cli_sync import sync
+from render.files import Seen
 from render.structs import struct
 
 if TYPE_CHECKING:
     from render.build import Build
+    from render.cache.replay import Memory
     from render.catalog import PlatformFile
     from render.plan.service import ServicePlan
     from render.tree import Changes
@@ -78,6 +80,12 @@ _INPUT_OPTIONS = (
     ),
     format_option(REPORTS, "Form of the report."),
     fail_on_option(),
+    click.option(
+        "--no-cache",
+        is_flag=True,
+        expose_value=False,
+        help="Read everything again, and leave nothing for the next run.",
+    ),
     quiet_option,
 )
 
@@ -194,12 +202,24 @@ for command in (diff, flux, images, override, policy, sync):
     cli.add_command(command)
 
 
+class _Kept(NamedTuple):
+    """What click hands on to the commands."""
+
+    memory: Memory | None
+
+
+def _kept() -> _Kept:
+    return click.get_current_context().find_object(_Kept) or _Kept(None)
+
+
 class _Session:
     """One run of a rendering command."""
 
     def __init__(self, inputs: Inputs) -> None:
         self.inputs = inputs
         self.root = inputs.out if inputs.out is not None else Path()
+        self.memory: Memory | None = _kept().memory
+        self.seen = Seen() if self.memory is not None else None
 
     def render(
         self,
@@ -218,6 +238,7 @@ class _Session:
             root=self._find_root,
             reset=reset,
             visit=visit,
+            seen=self.seen,
         )
         if made.root is not None:
             self.root = made.root
@@ -276,19 +297,45 @@ class _Session:
 
     def finish(self, made: Build, changes: Changes | None, *, checking: bool = False, last: str = "") -> None:
         """Report and leave with the exit code."""
-        stale = checking and changes is not None and not changes.is_clean
-        if self.inputs.style == "json":
-            from render.report import render_json
-
-            click.echo(render_json(made.diagnostics, _summary(made, changes)), nl=False)
-        else:
-            self._tell(made, changes, checking=checking)
+        for handle, text in self._report(made, changes, checking=checking):
+            click.echo(text, nl=False, err=handle == 2, color=True)
         if last and not self.inputs.quiet:
             click.echo(last, err=True)
-        sys.exit(EXIT_PROBLEMS if self.stops(made) or stale else 0)
+        if self.memory is not None and changes is not None:
+            self._remember(made, changes, checking=checking)
+        sys.exit(self._code(made, changes, checking=checking))
 
-    def _tell(self, made: Build, changes: Changes | None, *, checking: bool) -> None:
-        from render.report import faults_line, render_report, render_stale, summary_lines
+    def _code(self, made: Build, changes: Changes | None, *, checking: bool) -> int:
+        stale = checking and changes is not None and not changes.is_clean
+        return EXIT_PROBLEMS if self.stops(made) or stale else 0
+
+    def _remember(self, made: Build, changes: Changes, *, checking: bool) -> None:
+        """Keep what this run says for the next ones, if the tree is now what the catalog says."""
+        from render.cache.record import keep
+        from render.structs import replace
+
+        if made.failed or (not changes.is_clean and (checking or self.stops(made))):
+            return
+        unchanged = len(changes.new) + len(changes.changed) + changes.unchanged
+        settled = replace(changes, new=[], changed=[], stale=[], unchanged=unchanged, upgrades=0)
+        reports = {}
+        for verb in ("build", "check"):
+            checks = verb == "check"
+            parts = self._report(made, settled, checking=checks)
+            told = [(handle, text.encode("utf-8", "backslashreplace")) for handle, text in parts]
+            reports[verb] = (self._code(made, settled, checking=checks), told)
+        assert self.memory is not None
+        assert self.seen is not None
+        places = (self.inputs.catalog, self.inputs.platform_path, self.root)
+        keep(self.memory, self.seen, made, changes, places, reports)
+
+    def _report(self, made: Build, changes: Changes | None, *, checking: bool) -> list[tuple[int, str]]:
+        """Return what is to be printed: file descriptor and text, in turn."""
+        from render.report import faults_line, render_json, render_report, render_stale, summary_lines
+
+        if self.inputs.style == "json":
+            return [(1, render_json(made.diagnostics, _summary(made, changes)))]
+        parts: list[tuple[int, str]] = []
 
         quiet = self.inputs.quiet
         stdout = self.inputs.style == "github"
@@ -301,17 +348,17 @@ class _Session:
         # `check` shows the diff of each file as its product.
         text = render_report(told, self.inputs.style, colour=colour, detail=not checking)
         if text:
-            click.echo(text, nl=False, err=not stdout, color=True)
+            parts.append((1 if stdout else 2, text))
         if made.diagnostics and not (quiet and not self.stops(made)):
-            click.echo(faults_line(made.diagnostics, made.sources), err=True)
+            parts.append((2, faults_line(made.diagnostics, made.sources) + "\n"))
         if changes is None or made.failed:
-            return
+            return parts
         # A build that a warning stops has written nothing either.
         *consequences, counts = summary_lines(changes, checking=checking or self.stops(made))
-        for line in consequences if quiet else (*consequences, counts):
-            click.echo(line, err=True)
+        parts += [(2, f"{line}\n") for line in (consequences if quiet else (*consequences, counts))]
         if stdout and checking:
-            click.echo(render_stale(changes, self.root), nl=False)
+            parts.append((1, render_stale(changes, self.root)))
+        return parts
 
 
 def _summary(made: Build, changes: Changes | None) -> dict[str, object]:
@@ -331,14 +378,17 @@ def _summary(made: Build, changes: Changes | None) -> dict[str, object]:
     return {"services": services, "files": files, "kept": kept}
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Run the command line in this process and return its exit code; a bug is 3 and says so."""
+def run(arguments: Sequence[str], memory: Memory | None = None) -> int:
+    """Run the command line in this process and return its exit code; a bug is 3 and says so.
+
+    `memory` is where the run may leave what it found for the runs after it.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # The same bytes in every locale; a path that is no UTF-8 is shown by its escapes.
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
-        cli.main(args=list(arguments), prog_name="render", standalone_mode=True)
+        cli.main(args=list(arguments), prog_name="render", standalone_mode=True, obj=_Kept(memory))
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else 0 if error.code is None else 1
     except Exception as error:

@@ -3,9 +3,35 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import stat
 from pathlib import Path
+
+DIGEST_SIZE = 16
+
+
+class Seen:
+    """What a run has read of its inputs, by path as it is opened: what it must find again to give the same result."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        """The digest of each file that was read."""
+        self.folders: dict[str, list[str]] = {}
+        """The entries of each folder that was listed, as far as they count, each after a letter for what it is."""
+        self.is_plain = True
+        """False when something was read that cannot be found again by its path: behind a link, or differing twice."""
+
+    def add(self, path: Path | str, data: bytes) -> None:
+        """Enter what was read from a file."""
+        name, digest = os.fspath(path), digest_of(data)
+        if self.files.setdefault(name, digest) != digest:
+            self.is_plain = False
+
+
+def digest_of(data: bytes) -> bytes:
+    """Return the digest by which the content of a file is known again."""
+    return hashlib.blake2b(data, digest_size=DIGEST_SIZE).digest()
 
 
 def read_bytes(path: Path | str) -> bytes:

@@ -43,6 +43,8 @@ class Changes:
     """Services whose files were compared."""
     kept: list[tuple[str, str, str]] = field(default_factory=list)
     """Image values of their trees that stay, as in `Build.kept`."""
+    walk: Walk | None = None
+    """What stood in the tree; None when it was not looked at."""
 
     @property
     def uninstalled(self) -> list[str]:
@@ -86,7 +88,7 @@ def compare(
     return made
 
 
-class _Walk:
+class Walk:
     """What stands in the owned folders, by one look at each; links are not followed."""
 
     def __init__(self, top: str) -> None:
@@ -189,7 +191,7 @@ class _Comparison:
 
     def run(self) -> None:
         """Compare all files."""
-        walk = _Walk(self.top)
+        walk = self.made.walk = Walk(self.top)
         self.made.diagnostics += walk.faults
         files = self.build.files
         for path in files:
@@ -212,7 +214,7 @@ class _Comparison:
             own = tuple(f"{name}-" for name in names)
             self.made.kept = [one for one in self.build.kept if f"{one[0]}-".startswith(own)]
 
-    def _compare(self, path: str, walk: _Walk) -> None:
+    def _compare(self, path: str, walk: Walk) -> None:
         if path not in walk.files:
             place, kind = walk.obstacle(path)
             if not kind:

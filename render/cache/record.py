@@ -1,0 +1,215 @@
+"""A run that found, or made, the tree as the catalog says in, the record that lets the same run be told again out."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from render.cache import replay, store
+from render.files import Seen, digest_of
+from render.templates import shipped_folder
+from render.tree import OWNED
+
+if TYPE_CHECKING:
+    from render.build import Build
+    from render.cache.replay import Memory
+    from render.tree import Changes, Walk
+
+CHUNK = 4096
+"""Entries of a record that are in memory at one time."""
+Entry = tuple[str, int, bytes]
+"""Path, kind, and digest of what the run found there, or left there."""
+Parts = list[tuple[int, bytes]]
+"""What is printed: file descriptor and text, in turn."""
+_MODULES = (".py", ".json", ".j2", ".so")
+
+
+class _UnkeptError(Exception):
+    """Something was read that the record could not know again."""
+
+
+def keep(
+    memory: Memory,
+    seen: Seen,
+    made: Build,
+    changes: Changes,
+    places: tuple[Path, Path, Path],
+    reports: dict[str, tuple[int, Parts]],
+) -> bool:
+    """Keep the record of a run; False when there is something in it that could not be known again.
+
+    `places` are catalog, platform file and output root as the run was told them, `reports` what each command says while
+    nothing changes. After the run the tree is what `made` says.
+    """
+    drift = (time.time_ns() - memory.started) - (time.monotonic_ns() - memory.clock)
+    if not seen.is_plain or abs(drift) > replay.GRACE // 2:
+        return False
+    try:
+        record = _record(memory, seen, made, changes, places)
+    except (OSError, _UnkeptError):
+        return False
+    kept = store.save(memory.path, {**record, "reports": reports})
+    store.tidy(memory.parent)
+    return kept
+
+
+def _record(
+    memory: Memory, seen: Seen, made: Build, changes: Changes, places: tuple[Path, Path, Path]
+) -> dict[str, object]:
+    root = os.fspath(places[2])
+    walk = changes.walk
+    if walk is None:
+        raise _UnkeptError
+    tree = _Tree(root, made, changes, walk)
+    limit = memory.started - replay.GRACE
+    chunks = []
+    paths: list[str] = []
+    digests: list[bytes] = []
+    kinds = bytearray()
+
+    def flush() -> None:
+        now: list[tuple[int, ...] | None] = list(map(replay.signature, map(os.lstat, paths)))
+        for index, found in enumerate(now):
+            assert found is not None
+            if found[4] >= limit:
+                if not digests[index]:
+                    raise _UnkeptError
+                now[index] = None
+            elif not digests[index] and kinds[index] == replay.OUTPUT:
+                digests[index] = digest_of(replay.read(paths[index]))
+        filled = b"".join(one or bytes(store.DIGEST_SIZE) for one in digests)
+        chunks.append(marshal.dumps((list(paths), now, filled, bytes(kinds))))
+        paths.clear()
+        digests.clear()
+        kinds.clear()
+
+    for path, kind, digest in _entries(seen, os.fspath(places[1]), tree):
+        paths.append(path)
+        kinds.append(kind)
+        digests.append(digest)
+        if len(paths) == CHUNK:
+            flush()
+    flush()
+    exists = [(f"{root}/{path}", True) for path, _ in made.foreign]
+    return {
+        "key": memory.key,
+        "chunks": chunks,
+        "root": root,
+        "real": [(path, os.path.realpath(path)) for path in map(os.fspath, places)],
+        "folders": tree.above,
+        "absent": tree.absent,
+        "exists": exists + _repository(places[1]),
+    }
+
+
+def _entries(seen: Seen, platform: str, tree: _Tree) -> Iterator[Entry]:
+    for path in _program():
+        yield path, replay.PROGRAM, b""
+    for path, digest in seen.files.items():
+        if path == platform:
+            yield os.path.realpath(path), replay.PLATFORM, digest
+        else:
+            yield path, replay.DEFINITION, digest
+    for path, names in seen.folders.items():
+        yield path, replay.CATALOG_FOLDER, store.listing(names)
+    yield from tree.entries()
+
+
+def _program() -> Iterator[str]:
+    """Yield what decides how a catalog is rendered: our modules and templates, and the folders of other packages."""
+    ours = Path(__file__).parents[1]
+    for folder in (ours, shipped_folder()):
+        for path in sorted(folder.rglob("*")):
+            if path.suffix in _MODULES:
+                yield os.fspath(path)
+    for entry in sys.path:
+        if entry.endswith("-packages") and os.path.isdir(entry):
+            yield entry
+
+
+def _repository(platform: Path) -> list[tuple[str, bool]]:
+    """Return which of the folders around the platform file are tops of repositories, up to the first that is."""
+    folder = Path(os.path.realpath(platform)).parent
+    found = []
+    for one in (folder, *folder.parents):
+        path = os.fspath(one / ".git")
+        found.append((path, os.path.exists(path)))
+        if found[-1][1]:
+            break
+    return found
+
+
+class _Tree:
+    """The output tree as the run leaves it."""
+
+    def __init__(self, root: str, made: Build, changes: Changes, walk: Walk) -> None:
+        self.root = root
+        self.made = made
+        self.others = sorted(walk.files.difference(made.files))
+        """People's files."""
+        self.odd = walk.odd
+        if (
+            changes.stale
+            or changes.leftovers
+            or any(kind != "file" or "/" not in path for path, kind in walk.odd.items())
+            or not stat.S_ISDIR(os.stat(root).st_mode)
+        ):
+            raise _UnkeptError
+        if not changes.is_clean and (self.others or walk.odd or changes.diagnostics or _keeps(changes)):
+            # What the next run will say of these could differ from what this one says.
+            raise _UnkeptError
+        self.folders = {folder: set[str]() for folder in walk.folders}
+        for path in (*walk.files, *walk.odd, *changes.new):
+            self._enter(path, "f")
+        for path in walk.folders:
+            self._enter(path, "d")
+        self.above: list[str] = []
+        """Folders that must be folders, whatever else they hold."""
+        self.absent: list[str] = []
+        self._look_above()
+
+    def _enter(self, path: str, letter: str) -> None:
+        folder, _, name = path.rpartition("/")
+        if not any(path == one or path.startswith(f"{one}/") for one in OWNED) or path in OWNED:
+            return
+        if folder not in self.folders:
+            self.folders[folder] = set()
+            self._enter(folder, "d")
+        self.folders[folder].add(letter + name)
+
+    def _look_above(self) -> None:
+        for folder in OWNED:
+            parts = folder.split("/")
+            for index in range(len(parts)):
+                path = "/".join(parts[: index + 1])
+                full = f"{self.root}/{path}"
+                if folder in self.folders:
+                    if path != folder:
+                        self.above.append(full)
+                elif not os.path.lexists(full):
+                    self.absent.append(full)
+                    break
+                else:
+                    self.above.append(full)
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield files and folders; people's files without a digest, which is taken when it is known to be the one."""
+        files = self.made.files
+        for path in files:
+            yield f"{self.root}/{path}", replay.OUTPUT, digest_of(files.data(path))
+        for path in (*self.others, *self.odd):
+            yield f"{self.root}/{path}", replay.OUTPUT, b""
+        for folder, names in self.folders.items():
+            yield f"{self.root}/{folder}", replay.OUTPUT_FOLDER, store.listing(names)
+
+
+def _keeps(changes: Changes) -> bool:
+    """Whether a value of the bot was kept in a service that is written."""
+    services = {path.split("/")[1] for path in (*changes.new, *changes.changed) if path.count("/") == 2}
+    return any(f"{policy}-".startswith(f"{service}-") for policy, _, _ in changes.kept for service in services)

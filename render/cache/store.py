@@ -1,0 +1,153 @@
+"""A key and some values in, a file of the cache out; and that file in, the values out, or nothing when in doubt.
+
+A record is believed only if its folder and file belong to this user alone to write, and its digest fits. This module is
+imported when nothing has changed, so it imports what a bare interpreter has loaded.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import stat
+from _blake2 import blake2b
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+MAGIC = b"render cache 1\n"
+DIGEST_SIZE = 16
+SUFFIXES = (".run", ".edit")
+"""What the names of our files end with, after a key in hexadecimal digits."""
+MOST_FILES = 64
+"""Files that the folder may hold; when there are more, those that were used least recently go."""
+_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+def folder() -> str | None:
+    """Return the cache's folder; None when there is to be none, or no place for it is known."""
+    given = os.environ.get("RENDER_CACHE_DIR")
+    if given is not None:
+        return given or None
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if not base.startswith("/"):
+        home = os.environ.get("HOME", "")
+        if not home.startswith("/"):
+            return None
+        base = f"{home}/.cache"
+    return f"{base}/render"
+
+
+def digest(*parts: bytes | memoryview) -> bytes:
+    """Return the digest of some bytes, one after another."""
+    made = blake2b(digest_size=DIGEST_SIZE)
+    for part in parts:
+        made.update(part)
+    return made.digest()
+
+
+def load(path: str) -> Any:
+    """Return the value of a record; None for one that is missing, damaged, or that somebody else could have written."""
+    try:
+        above = os.lstat(os.path.dirname(path))
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        found = os.fstat(handle)
+        if not (stat.S_ISREG(found.st_mode) and stat.S_ISDIR(above.st_mode) and _is_ours(found) and _is_ours(above)):
+            return None
+        data = _read(handle, found.st_size)
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+    start = len(MAGIC) + DIGEST_SIZE
+    body = memoryview(data)[start:]
+    if data[: len(MAGIC)] != MAGIC or digest(body) != data[len(MAGIC) : start]:
+        return None
+    try:
+        return marshal.loads(body)
+    except (EOFError, ValueError, TypeError):
+        return None
+
+
+def save(path: str, value: Any) -> bool:
+    """Keep a value that `marshal` takes, in one step; a cache that cannot be written is none."""
+    parent = os.path.dirname(path)
+    temporary = f"{path}.{os.getpid()}"
+    try:
+        body = marshal.dumps(value)
+        _make(parent)
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            for part in (MAGIC, digest(body), body):
+                view = memoryview(part)
+                while view:
+                    view = view[os.write(handle, view) :]
+        finally:
+            os.close(handle)
+        os.replace(temporary, path)
+    except OSError:
+        _remove(temporary)
+        return False
+    except BaseException:
+        _remove(temporary)
+        raise
+    return True
+
+
+def forget(path: str) -> None:
+    """Remove a record."""
+    _remove(path)
+
+
+def tidy(parent: str, most: int = MOST_FILES) -> None:
+    """Remove our files that were written least recently, so that at most `most` stay."""
+    try:
+        with os.scandir(parent) as entries:
+            ours = [entry for entry in entries if entry.name[2 * DIGEST_SIZE :].startswith(SUFFIXES)]
+            found = sorted((entry.stat(follow_symlinks=False).st_mtime_ns, entry.path) for entry in ours)
+    except OSError:
+        return
+    for _, path in found[: max(0, len(found) - most)]:
+        _remove(path)
+
+
+def listing(entries: Iterable[str]) -> bytes:
+    """Return the digest of a folder's entries: names, each after a letter for what it is."""
+    return digest("/".join(sorted(entries)).encode("utf-8", "surrogatepass"))
+
+
+def _is_ours(found: os.stat_result) -> bool:
+    return found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_MAY_WRITE
+
+
+def _read(handle: int, size: int) -> bytes:
+    data = os.read(handle, size + 1)
+    if len(data) == size:
+        return data
+    parts = [data]
+    while part := os.read(handle, 1 << 20):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _make(parent: str) -> None:
+    if os.path.isdir(parent):
+        return
+    above = os.path.dirname(parent)
+    if above and not os.path.isdir(above):
+        os.makedirs(above, 0o700, exist_ok=True)
+    try:
+        os.mkdir(parent, 0o700)
+    except FileExistsError:
+        return
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        return
