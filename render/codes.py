@@ -344,6 +344,14 @@ CODES: dict[str, Page] = {
         "Name it under `kustomize` of the service. Hidden files, and folders without a generated kustomization.yaml, are not "
         "looked at.",
     ),
+    "R516": Page(
+        "Services move to another Flux Kustomization",
+        _E,
+        "Another `flux.kustomizations` or `flux.namespace`, or with `service` another name of a service, has other Flux "
+        "Kustomizations apply what runs. A Kustomization deletes what it no longer holds, except what another one has taken "
+        "over by then, and nothing orders the two: releases may be uninstalled. Suspend the present Kustomizations, build "
+        "with `--allow-reinstall NAME` for each service, push, and resume them when the new ones are ready.",
+    ),
     "R601": Page(
         "The override table",
         _E,

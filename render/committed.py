@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from render.files import read_bytes
@@ -24,6 +26,8 @@ _REPOSITORY = lazy(
 )
 TABLE_COMMENT = "registries.imageOverrides"
 """The comment line that alone tells the platform's table from a release's own post-renderers."""
+_HEAD = lazy(r"^kind: [\"']?(?P<kind>\w+)[\"']?\n(?:[^-\s].*\n)*?metadata:\n(?P<metadata>(?:  .*\n)+)", re.MULTILINE)
+_FIELDS = lazy(r"^  (?P<key>name|namespace): [\"']?(?P<text>[^\"'\n]+)", re.MULTILINE)
 _TABLE = lazy(rf"^ *# {re.escape(TABLE_COMMENT)}\n(?P<table>(?: .*\n)*)", re.MULTILINE)
 _FIELD = lazy(
     r"^ *(?:- )?(?P<name>name|newName|newTag|digest): (?P<quote>\"?)(?P<text>[^\"\n]+)(?P=quote)$", re.MULTILINE
@@ -53,6 +57,33 @@ class Committed:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.is_there = root.is_dir()
+        self._holders: dict[tuple[str, str, str], str] | None = None
+
+    def has(self, service: str) -> bool:
+        """Whether the tree has a file of a service that could hold marked values."""
+        return any(os.path.lexists(self.root / pattern.format(service)) for pattern in FILES)
+
+    def holder(self, objects: Iterable[tuple[str, str, str]]) -> str:
+        """Return the service whose marked files hold one of these objects (kind, namespace, name); `""` without one.
+
+        An object that has another service's name in front of it now is the same one to Flux.
+        """
+        if self._holders is None:
+            self._holders = dict(self._find_holders())
+        return next((self._holders[one] for one in objects if one in self._holders), "")
+
+    def _find_holders(self) -> Iterator[tuple[tuple[str, str, str], str]]:
+        for area in ("apps", "configs"):
+            try:
+                services = sorted(entry.name for entry in os.scandir(self.root / area))
+            except OSError:
+                continue
+            for service in services:
+                for pattern in FILES:
+                    text = self._read(pattern.format(service)) if pattern.startswith(area) else ""
+                    for match in _HEAD.finditer(text) if '"$imagepolicy"' in text else ():
+                        fields = {one["key"]: one["text"] for one in _FIELDS.finditer(match["metadata"])}
+                        yield (match["kind"], fields.get("namespace", ""), fields.get("name", "")), service
 
     def marks(self, service: str) -> dict[str, Marks]:
         """Return the marked values of a service by policy name; empty for a service that is not in the tree."""

@@ -10,7 +10,7 @@ from render.committed import TABLE_COMMENT
 from render.diagnostics import Diagnostic
 from render.diff_images import HELM, images
 from render.diff_nodes import Change, Side, compare, markers_of
-from render.guard import reinstalls, service_of, table_upgrades
+from render.guard import moved, reinstalls, service_of, table_upgrades
 from render.patterns import lazy
 from render.plan import paths
 from render.structs import field, replace, struct
@@ -236,7 +236,7 @@ def _judge(
 ) -> None:
     """Add what the differences mean for running releases."""
     created = frozenset(path for path in after if path not in old)
-    anew = reinstalls(before, new, created, frozenset())
+    anew = reinstalls(before, new, created, frozenset(), moved(before, new, created))
     made.reinstalled = [(service_of(path), fault.message.partition(": ")[2]) for path, fault in anew]
     made.by_table = table_upgrades(before, after, [path for path in before if path in after])
     services = {service for service, _ in made.reinstalled}
@@ -260,25 +260,25 @@ def _upgrades(change: Change) -> bool:
 
 def _users(made: Diff, old: Mapping[str, str], new: Mapping[str, str]) -> set[str]:
     """Return the releases, there before and after, whose chart comes from a source that now gives another one."""
-    moved = {
+    other = {
         (one.id.kind, one.id.namespace, one.id.name)
         for one in made.objects
         if one.id.kind in SOURCES
         and any(change.path[:2] in (("spec", "ref"), ("spec", "url")) for change in one.changes)
     }
     found: set[str] = set()
-    if not moved:
+    if not other:
         return found
     services = {service for service, _ in made.reinstalled}
     for path in new:
         text = new[path] if path in old and service_of(path) not in services else ""
-        if "HelmRelease" in text and any(name in text for _, _, name in moved):
+        if "HelmRelease" in text and any(name in text for _, _, name in other):
             for document in yaml.parse(yaml.Source(path, text))[0]:
                 name, namespace = _identity(document.root, path)[2], _identity(document.root, path)[1]
                 for place in (("spec", "chartRef"), ("spec", "chart", "spec", "sourceRef")):
                     reference = paths.find(document.root, place)
                     if type(reference) is yaml.Mapping:
                         kind, source = reference.text("kind") or "", reference.text("name") or ""
-                        if (kind, reference.text("namespace") or namespace, source) in moved:
+                        if (kind, reference.text("namespace") or namespace, source) in other:
                             found.add(f"{namespace}/{name}")
     return found

@@ -19,6 +19,18 @@ _IDENTITY = lazy(
 )
 """What makes a release the same release, as `render` writes it: fields above `values` in fixed places."""
 
+_OBJECT = lazy(
+    r"^kind: (HelmRelease|Deployment|StatefulSet)\nmetadata:\n  name: \"?([^\"\n]+)\"?\n  namespace: \"?([^\"\n]+)",
+    re.MULTILINE,
+)
+_FLUX = lazy(
+    r"^kind: Kustomization\nmetadata:\n  name: \"?(?P<name>[^\"\n]+)\"?\n  namespace: \"?(?P<namespace>[^\"\n]+)\"?\n"
+    r"(?:[a-z ].*\n)*?  path: (?P<path>.+)$",
+    re.MULTILINE,
+)
+"""A Flux Kustomization as we write it."""
+KUSTOMIZATIONS = "flux/kustomizations.yaml"
+
 Texts = Mapping[str, str]
 Lookup = Callable[[str], str | None]
 
@@ -44,12 +56,35 @@ def _table(text: str) -> str:
     return match["table"] if match else ""
 
 
+def moved(committed: Texts, files: Texts, new: Iterable[str]) -> dict[str, str]:
+    """Return the releases and workloads that go to another file, the new path by the old one: a service was renamed.
+
+    To Flux, one object with the same name and namespace is the same one, whatever file it stands in.
+    """
+    stale = {path: text for path, text in committed.items() if path not in files and _holds_object(path)}
+    if not stale:
+        return {}
+    places = {key: path for path in new if _holds_object(path) and (key := _object(files[path]))}
+    return {path: places[key] for path, text in stale.items() if (key := _object(text)) in places}
+
+
+def _holds_object(path: str) -> bool:
+    return service_of(path) != "" and path.endswith(("/helmrelease.yaml", "/workload.yaml"))
+
+
+def _object(text: str) -> tuple[str, str, str] | None:
+    """Return what a release or workload is to Flux; a Deployment and a StatefulSet have one name in turn."""
+    match = _OBJECT.search(text)
+    return ("HelmRelease" if match[1] == "HelmRelease" else "", match[2], match[3]) if match else None
+
+
 def reinstalls(
-    committed: Texts, files: Texts, new: frozenset[str], allowed: frozenset[str]
+    committed: Texts, files: Texts, new: frozenset[str], allowed: frozenset[str], moves: Mapping[str, str]
 ) -> list[tuple[str, Diagnostic]]:
     """Return, by path, the changes that would uninstall a release or workload and install another, unless allowed.
 
-    `committed` holds the present texts of the files that would change or go, `new` the paths that are not there yet.
+    `committed` holds the present texts of the files that would change or go, `new` the paths that are not there yet,
+    `moves` the objects that go to another file.
     """
 
     def present(path: str) -> str | None:
@@ -58,18 +93,21 @@ def reinstalls(
 
     found = []
     users = _users_of_changed_sources(committed, files)
-    for service in sorted({service_of(path) for path in committed} | users):
-        if service in allowed or not service:
+    pairs = {(service, service) for service in {service_of(path) for path in committed} | users if service}
+    pairs |= {(service_of(old), service_of(path)) for old, path in moves.items()}
+    for was, service in sorted(pairs):
+        if service in allowed:
             continue
-        path = f"apps/{service}/helmrelease.yaml"
-        old, text = present(path), files.get(path)
-        if old is not None and text is not None:
-            moved = service in users or f"apps/{service}/source.yaml" in committed
-            if moved or _identity_lines(old) != _identity_lines(text):
-                found += _release_faults(service, path, (old, present), (text, files.get))
-        path = f"apps/{service}/workload.yaml"
-        if path in committed and path in files:
-            found += _workload_faults(service, path, committed[path], files[path])
+        old_path, path = (f"apps/{name}/helmrelease.yaml" for name in (was, service))
+        old, text = present(old_path), files.get(path)
+        if old is not None and text is not None and (was == service or moves.get(old_path) == path):
+            # Where its source has changed, the chart may have another name.
+            has_moved = was != service or service in users or f"apps/{service}/source.yaml" in committed
+            if has_moved or _identity_lines(old) != _identity_lines(text):
+                found += _release_faults((was, service), path, (old, present), (text, files.get))
+        old_path, path = (f"apps/{name}/workload.yaml" for name in (was, service))
+        if old_path in committed and path in files and (was == service or moves.get(old_path) == path):
+            found += _workload_faults(service, path, committed[old_path], files[path])
     return found
 
 
@@ -88,13 +126,14 @@ def _users_of_changed_sources(committed: Texts, files: Texts) -> set[str]:
 
 
 def _release_faults(
-    service: str, path: str, before: tuple[str, Lookup], after: tuple[str, Lookup]
+    services: tuple[str, str], path: str, before: tuple[str, Lookup], after: tuple[str, Lookup]
 ) -> list[tuple[str, Diagnostic]]:
+    was, service = services
     mine, other = _identity(before[0]), _identity(after[0])
     for field, value in mine.items():
         if value and other.get(field) and value != other[field]:
             return [(path, _release_fault(service, f"{field} changes from `{value}` to `{other[field]}`"))]
-    old, _ = _chart(before[0], service, before[1])
+    old, _ = _chart(before[0], was, before[1])
     new, place = _chart(after[0], service, after[1])
     if old and new and old != new:
         return [(place or path, _release_fault(service, f"the chart's name changes from `{old}` to `{new}`"))]
@@ -179,6 +218,58 @@ def _workload_faults(service: str, path: str, old: str, new: str) -> list[tuple[
     told = f"the kind changes from `{before[1]}` to `{after[1]}`"
     cause = f"Flux deletes the {before[1]} (prune) and creates the {after[1]}, which has other volumes"
     return [(path, _fault(service, told, cause))]
+
+
+def divisions(
+    committed: Texts, files: Texts, new: frozenset[str], allowed: frozenset[str], moves: Mapping[str, str]
+) -> list[tuple[str, Diagnostic]]:
+    """Return, by path, that services would go to other Flux Kustomizations than those that apply them, unless allowed.
+
+    A Kustomization deletes what it holds no longer, except what another one has taken over by then; nothing orders the
+    two (https://github.com/fluxcd/kustomize-controller/issues/339).
+    """
+    old = _division(committed[KUSTOMIZATIONS]) if KUSTOMIZATIONS in committed else None
+    now = _division(files[KUSTOMIZATIONS]) if KUSTOMIZATIONS in files else None
+    old = now if old is None and KUSTOMIZATIONS not in new else old
+    if old is None or now is None:
+        return []
+    services = {service_of(path) for path in moves.values()} if now[0] == "service" else set()
+    if old != now:
+        ours = [path for path in files if path.startswith("apps/") and path.endswith("/kustomization.yaml")]
+        services |= {service_of(path) for path in ours if path not in new}
+    services -= {"", *allowed}
+    if not services:
+        return []
+    first = min(services)
+    told = f"`{first}` moves" if len(services) == 1 else f"{len(services)} services, such as `{first}`, move"
+    each = f"`--allow-reinstall {first}`" if len(services) == 1 else "`--allow-reinstall NAME` for each of them"
+    return [
+        (
+            KUSTOMIZATIONS,
+            Diagnostic(
+                Location(""),
+                "R516",
+                f"{told} to another Flux Kustomization",
+                cause="the present one deletes what it no longer holds, so releases may be uninstalled before the new "
+                "one has taken them over",
+                hint="undo the change; or suspend the present ones (`flux suspend kustomization NAME`), build with "
+                f"{each}, and resume them when the new ones are ready",
+            ),
+        )
+    ]
+
+
+def _division(text: str) -> tuple[str, str] | None:
+    """Return how many Flux Kustomizations apply the services, and their namespace; None without any."""
+    found = [match for match in _FLUX.finditer(text) if match["name"].partition("-")[0] in ("apps", "configs")]
+    if not found:
+        return None
+    own = [match for match in found if "-" in match["name"]]
+    mode = "all"
+    if own:
+        is_part = own[0]["path"].rstrip('"').endswith(f"/flux/{own[0]['name']}")
+        mode = "namespace" if is_part else "service"
+    return mode, found[0]["namespace"]
 
 
 def _fault(service: str, told: str, cause: str) -> Diagnostic:

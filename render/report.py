@@ -167,6 +167,12 @@ def summary_lines(changes: Changes, *, checking: bool) -> list[str]:
     lines = [f"kept {kept} of `{policy}` (the catalog says {declared})" for policy, declared, kept in changes.kept]
     if changes.upgrades:
         lines.append(f"the override table changes: {count(changes.upgrades, 'release')} {would}upgraded")
+    for old, new in sorted(changes.moved.items()):
+        kind = "release" if new.endswith("/helmrelease.yaml") else "workload"
+        was, name = (path.split("/")[1] for path in (old, new))
+        lines.append(
+            f"`{name}` {'would take' if checking else 'takes'} over the {kind} of `{was}`, which goes on running"
+        )
     will = "would" if checking else "will"
     lines += [f"Flux {will} uninstall the release of `{service}`" for service in changes.uninstalled]
     lines += [f"Flux {will} delete the workload of `{service}`" for service in changes.deleted]

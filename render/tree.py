@@ -11,7 +11,7 @@ from pathlib import Path
 from render.build import HEADER, Build, digest_of
 from render.catalog import reason_of, shown_path
 from render.diagnostics import Diagnostic, Location
-from render.guard import carries_table, reinstalls, service_of, table_upgrades
+from render.guard import carries_table, divisions, moved, reinstalls, service_of, table_upgrades
 from render.redact import printable, redact
 from render.strays import Strays
 from render.structs import field, replace, struct
@@ -46,17 +46,26 @@ class Changes:
     walk: Walk | None = None
     """What stood in the tree; None when it was not looked at."""
 
+    moved: dict[str, str] = field(default_factory=dict)
+    """Stale files of releases and workloads that are in another file now, each with that."""
+
     @property
     def uninstalled(self) -> list[str]:
         """Services whose release vanishes."""
         return [
-            service_of(path) for path in self.stale if path.startswith("apps/") and path.endswith("/helmrelease.yaml")
+            service_of(path)
+            for path in self.stale
+            if path.startswith("apps/") and path.endswith("/helmrelease.yaml") and path not in self.moved
         ]
 
     @property
     def deleted(self) -> list[str]:
         """Services whose plain workload vanishes."""
-        return [service_of(path) for path in self.stale if path.startswith("apps/") and path.endswith("/workload.yaml")]
+        return [
+            service_of(path)
+            for path in self.stale
+            if path.startswith("apps/") and path.endswith("/workload.yaml") and path not in self.moved
+        ]
 
     @property
     def is_clean(self) -> bool:
@@ -270,7 +279,10 @@ class _Comparison:
             if path not in self.alike and path not in self.refused
         }
         made.upgrades = table_upgrades(committed, build.files, [path for path in made.changed if path in committed])
-        for path, fault in reinstalls(committed, build.files, frozenset(made.new), reinstall):
+        new = frozenset(made.new)
+        made.moved = moved(committed, build.files, new)
+        faults = reinstalls(committed, build.files, new, reinstall, made.moved)
+        for path, fault in (*faults, *divisions(committed, build.files, new, reinstall, made.moved)):
             made.diagnostics.append(replace(fault, location=Location(shown_path(self.root / path))))
         platform = build.platform
         if platform is None or platform.platform.registries.image_overrides is not None:

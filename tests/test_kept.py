@@ -686,3 +686,73 @@ def test_two_images_of_one_entry_may_be_moved_one_after_the_other(tmp_path: Path
 
     assert ran.code == 0, ran.err
     assert made.tree() == before
+
+
+# Services that are renamed, while the object stays
+
+SAME = "name: shop\nobjectName: web\nnamespace: web\n"
+
+
+@pytest.mark.parametrize("shape", ["split", "registry", "digest", "string", "tag", "postRenderer"])
+def test_value_stays_with_a_release_that_another_service_takes_over(tmp_path: Path, shape: str) -> None:
+    text = service("1.2.3", shape=shape)
+    made = moved(tmp_path, text, "1.4.0")
+
+    ran = then(made, text.replace("name: web\n", SAME))
+
+    assert ran.code == 0
+    assert "kept ghcr.io/example/web:1.4.0 of `shop`" in ran.err
+    release = (tmp_path / "apps/shop/helmrelease.yaml").read_text()
+    assert "1.4.0" in release
+    assert "1.2.3" not in release
+    assert made.run("check").code == 0
+
+
+def test_value_of_a_release_that_is_taken_over_without_automation_is_refused(tmp_path: Path) -> None:
+    text = service("1.2.3")
+    made = moved(tmp_path, text, "1.4.0")
+
+    ran = then(made, service("1.2.3", None).replace("name: web\n", SAME))
+
+    assert ran.code == 1
+    assert "error[R510]: `source.image` is `1.4.0` in the tree, and `1.2.3` here\n" in ran.err
+    assert "--reset-tags shop" in ran.err
+    assert made.run("build", "--reset-tags", "shop").code == 0
+
+
+def test_value_of_a_workload_and_of_an_extra_object_stay_too(tmp_path: Path) -> None:
+    text = (
+        "name: web\nsource:\n  image: ghcr.io/example/web:1.2.3\nworkload: {}\n"
+        "update: {range: 1.x, autoRollbackOnFailedHealth: false}\n"
+        "images:\n  db: {ref: 'ghcr.io/example/db:1.0.0', update: {range: 1.x}, shape: string,"
+        " at: 'extraObjects[kind=Cluster,name=pg].spec.imageName'}\n"
+        "extraObjects:\n- apiVersion: postgresql.cnpg.io/v1\n  kind: Cluster\n"
+        "  metadata: {name: pg, namespace: web}\n  spec: {}\n"
+    )
+    made = project(tmp_path, {"catalog/web.yaml": text})
+    assert made.run("build").code == 0
+    policies = [
+        {"namespace": "flux-system", "name": "web", "image": "ghcr.io/example/web", "tag": "1.4.0"},
+        {"namespace": "flux-system", "name": "web-db", "image": "ghcr.io/example/db", "tag": "1.3.0"},
+    ]
+    for path in ("apps/web/workload.yaml", "configs/web/extra.yaml"):
+        after = rewrite((tmp_path / path).read_bytes(), policies)
+        assert after is not None
+        (tmp_path / path).write_text(after)
+
+    ran = then(made, text.replace("name: web\n", SAME, 1))
+
+    assert ran.code == 0
+    assert "ghcr.io/example/web:1.4.0" in (tmp_path / "apps/shop/workload.yaml").read_text()
+    assert "ghcr.io/example/db:1.3.0" in (tmp_path / "configs/shop/extra.yaml").read_text()
+
+
+def test_another_service_of_the_same_image_gets_nothing_of_a_vanished_one(tmp_path: Path) -> None:
+    text = service("1.2.3")
+    made = moved(tmp_path, text, "1.4.0")
+
+    ran = then(made, text.replace("name: web\n", "name: shop\n"))
+
+    assert ran.code == 0
+    assert "Flux will uninstall the release of `web`" in ran.err
+    assert 'tag: "1.2.3"' in (tmp_path / "apps/shop/helmrelease.yaml").read_text()

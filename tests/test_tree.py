@@ -104,7 +104,13 @@ def test_changed_and_stale_files_are_told_apart(tmp_path: Path) -> None:
     changes = compare(made, tmp_path)
 
     assert changes.new == []
-    assert changes.changed == ["apps/kustomization.yaml", "apps/namespaces.yaml", HELMRELEASE]
+    # The one Deployment that waits to become ready is gone, and with it what the Kustomization says of that.
+    assert changes.changed == [
+        "apps/kustomization.yaml",
+        "apps/namespaces.yaml",
+        HELMRELEASE,
+        "flux/kustomizations.yaml",
+    ]
     assert changes.stale == ["apps/plain/kustomization.yaml", "apps/plain/workload.yaml"]
     assert changes.diagnostics == []
 
@@ -140,7 +146,7 @@ def test_files_of_a_service_that_is_gone_are_deleted_with_its_folder(tmp_path: P
     assert ran.code == 0
     assert not (tmp_path / "apps/plain").exists()
     assert sorted(made.tree()) == FILES
-    assert ran.err.endswith("1 service, 8 files: 2 changed, 6 unchanged, 2 pruned\n")
+    assert ran.err.endswith("1 service, 8 files: 3 changed, 5 unchanged, 2 pruned\n")
 
 
 def test_uninstalled_releases_are_named(tmp_path: Path) -> None:
@@ -960,3 +966,105 @@ def test_blanks_at_the_end_of_a_header_are_no_edit(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("\n", " \n", 1))
 
     assert made.run("build").code == 0
+
+
+# Services that are renamed, while the object stays
+
+
+STAYS = [
+    pytest.param(WEB, "objectName: web\nnamespace: web\n", "helmrelease", "release", id="release"),
+    pytest.param(
+        PLAIN.replace("plain", "web") + "  probes: {readiness: {httpGet: {path: /, port: http}}}\n",
+        "objectName: web\nnamespace: web\n",
+        "workload",
+        "workload",
+        id="workload",
+    ),
+]
+
+
+@pytest.mark.parametrize(("service", "fields", "stem", "kind"), STAYS)
+def test_an_object_that_another_service_takes_over_is_not_uninstalled(
+    tmp_path: Path, service: str, fields: str, stem: str, kind: str
+) -> None:
+    made = written(tmp_path, {"catalog/web.yaml": service})
+    edit(tmp_path, "catalog/web.yaml", "name: web\n", f"name: shop\n{fields}")
+
+    checked, ran = made.run("check"), made.run("build")
+
+    assert f"`shop` would take over the {kind} of `web`, which goes on running\n" in checked.err
+    assert ran.code == 0
+    assert f"`shop` takes over the {kind} of `web`, which goes on running\n" in ran.err
+    assert "Flux will" not in ran.err
+    assert (tmp_path / f"apps/shop/{stem}.yaml").exists()
+    assert not (tmp_path / "apps/web").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("charts.example.org/web", "charts.example.org/other"),
+        ("update:\n", "release:\n  releaseName: other\nupdate:\n"),
+        ("update:\n", "release:\n  storageNamespace: other\nupdate:\n"),
+    ],
+)
+def test_a_release_that_is_taken_over_may_not_be_installed_anew(tmp_path: Path, old: str, new: str) -> None:
+    made = written(tmp_path)
+    edit(tmp_path, "catalog/web.yaml", "name: web\n", "name: shop\nobjectName: web\nnamespace: web\n")
+    edit(tmp_path, "catalog/web.yaml", old, new)
+
+    ran = made.run("build")
+
+    assert ran.code == 1
+    assert "error[R511]: `shop` would be uninstalled and installed again" in ran.err
+    assert made.run("build", "--allow-reinstall", "shop").code == 0
+
+
+# Services that go to another Flux Kustomization
+
+
+def divided(how: str) -> str:
+    return PLATFORM.replace('"2.9"\n', f'"2.9"\n  kustomizations: {how}\n')
+
+
+@pytest.mark.parametrize("before", ["all", "namespace", "service"])
+@pytest.mark.parametrize("after", ["all", "namespace", "service"])
+def test_another_division_is_refused_until_it_is_allowed_for_all(tmp_path: Path, before: str, after: str) -> None:
+    files = {"catalog/web.yaml": WEB, "catalog/db.yaml": WEB.replace("web", "db"), "platform.yaml": divided(before)}
+    made = written(tmp_path, files)
+    tree_before = made.tree()
+    (tmp_path / "platform.yaml").write_text(divided(after))
+
+    ran = made.run("build")
+
+    assert ran.code == (0 if before == after else 1)
+    if before != after:
+        assert "error[R516]: 2 services, such as `db`, move to another Flux Kustomization\n" in ran.err
+        assert made.tree() == tree_before
+        assert "error[R516]: `db` moves to another" in made.run("build", "--allow-reinstall", "web").err
+        assert made.run("build", "--allow-reinstall", "web", "--allow-reinstall", "db").code == 0
+        assert made.run("check").code == 0
+
+
+def test_another_namespace_of_flux_moves_everything(tmp_path: Path) -> None:
+    made = written(tmp_path, {"catalog/web.yaml": WEB, "platform.yaml": PLATFORM})
+    edit(tmp_path, "platform.yaml", '"2.9"\n', '"2.9"\n  namespace: gitops\n')
+
+    assert "error[R516]: `web` moves to another Flux Kustomization\n" in made.run("check").err
+
+
+def test_a_new_division_of_new_services_alone_is_free(tmp_path: Path) -> None:
+    made = written(tmp_path)
+    edit(tmp_path, "catalog/web.yaml", "name: web\n", "name: web\nenabled: false\n")
+    (tmp_path / "catalog/plain.yaml").write_text(PLAIN)
+    (tmp_path / "platform.yaml").write_text(divided("service"))
+
+    assert made.run("build").code == 0
+
+
+def test_a_renamed_service_with_a_kustomization_of_its_own_moves(tmp_path: Path) -> None:
+    made = written(tmp_path, {"catalog/web.yaml": WEB, "platform.yaml": divided("service")})
+    edit(tmp_path, "catalog/web.yaml", "name: web\n", "name: shop\nobjectName: web\nnamespace: web\n")
+
+    assert "error[R516]: `shop` moves to another Flux Kustomization\n" in made.run("build").err
+    assert made.run("build", "--allow-reinstall", "shop").code == 0

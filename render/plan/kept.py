@@ -7,6 +7,7 @@ Where the catalog's value is taken and is not provably at or after the committed
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from render.committed import Marks
@@ -16,10 +17,11 @@ from render.flux.overrides import split
 from render.flux.policy import select
 from render.flux.regex import Pattern
 from render.flux.semver import RangeError
-from render.plan.context import Context, Report
+from render.plan.context import Context, Report, header_of
 from render.plan.images import ImagePlan, Images
 from render.plan.policy import policy_name
 from render.structs import struct
+from render.yaml.source import Mapping
 
 _ANY_VERSION = {"semver": {"range": ">=0.0.0-0"}}
 _SHORT_DIGEST = len("sha256:") + 12
@@ -73,42 +75,61 @@ def keep_all(context: Context, service: str, images: Images, report: Report) -> 
 
 def judge_all(context: Context, service: str, images: Images) -> tuple[list[Verdict], list[Marks]]:
     """Return what becomes of the committed values of a service, and those of which no image is declared."""
-    marks = context.committed.marks(service) if context.committed is not None else {}
-    if not marks or service in context.reset:
+    committed = context.committed
+    if committed is None or service in context.reset:
         return [], []
-    pairs = _pairs(context, service, images.plans, marks)
-    verdicts = [judge(context, service, image, found) for image, found in pairs]
+    folder, marks = service, committed.marks(service)
+    if not marks and not committed.has(service):
+        folder = committed.holder(_objects(context, images))
+        marks = committed.marks(folder) if folder else {}
+    if not marks:
+        return [], []
+    pairs = _pairs(context, folder, images.plans, marks)
+    verdicts = [judge(context, folder, image, found) for image, found in pairs]
     for name, found in marks.items():
         found.name = found.name or name
     return [one for one in verdicts if one is not None], [found for found in marks.values() if found.tag is not None]
 
 
+def _objects(context: Context, images: Images) -> Iterator[tuple[str, str, str]]:
+    """Yield the objects of a service that may hold versions, by kind, namespace and name."""
+    header = header_of(images.definition, context.platform)
+    for kind in ("HelmRelease",) if header.is_release else ("Deployment", "StatefulSet"):
+        yield kind, header.namespace, header.object_name
+    for node in images.objects:
+        if type(node) is Mapping and type(metadata := node.get("metadata")) is Mapping:
+            yield node.text("kind") or "", metadata.text("namespace") or "", metadata.text("name") or ""
+
+
 def _pairs(
-    context: Context, service: str, images: list[ImagePlan], marks: dict[str, Marks]
+    context: Context, folder: str, images: list[ImagePlan], marks: dict[str, Marks]
 ) -> list[tuple[ImagePlan, Marks]]:
-    """Pair images with committed values, by the policies' names and then by repository; takes them out of `marks`."""
+    """Pair images with committed values, by the policies' names and then by repository; takes them out of `marks`.
+
+    `folder` is the service's name in the tree: another one where it has been renamed.
+    """
     pairs: list[tuple[ImagePlan, Marks]] = []
     others: list[ImagePlan] = []
     for image in images:
-        found = marks.pop(policy_name(service, image), None)
+        found = marks.pop(policy_name(folder, image), None)
         if found is None:
             others.append(image)
         else:
             pairs.append((image, found))
     for image in others:
-        names = [name for name, found in marks.items() if found.name and _is_same_image(context, service, image, found)]
+        names = [name for name, found in marks.items() if found.name and _is_same_image(context, folder, image, found)]
         if names:
             pairs.append((image, marks.pop(names[0])))
     return pairs
 
 
-def judge(context: Context, service: str, image: ImagePlan, marks: Marks) -> Verdict | None:
+def judge(context: Context, folder: str, image: ImagePlan, marks: Marks) -> Verdict | None:
     """Return what becomes of a committed value; None where the catalog's takes its place."""
     if marks.tag is None or image.pinned_by == "pin" or not image.is_settled:
         return None
     committed = Reference(image.reference.name, marks.tag, marks.digest)
     ours = _decided(image)
-    is_same = _is_same_image(context, service, image, marks)
+    is_same = _is_same_image(context, folder, image, marks)
     if is_same and image.policy is not None and context.automation and _stays(image, committed):
         kept = Reference(committed.name, committed.tag, committed.digest if image.follows else None)
         if kept == image.reference:
@@ -133,7 +154,7 @@ def _decided(image: ImagePlan) -> Reference:
     return Reference(name, tag or None, digest or None)
 
 
-def _is_same_image(context: Context, service: str, image: ImagePlan, marks: Marks) -> bool:
+def _is_same_image(context: Context, folder: str, image: ImagePlan, marks: Marks) -> bool:
     """Whether the committed value is a version of this image: by its own name, or by one that a table gave it."""
     if marks.name is None:
         return True
@@ -141,7 +162,7 @@ def _is_same_image(context: Context, service: str, image: ImagePlan, marks: Mark
     if canonical_name(marks.name) in {canonical_name(name) for name in names}:
         return True
     # The table may have changed since; the committed release carries the one that named the image.
-    before = context.committed.table(service) if context.committed is not None else None
+    before = context.committed.table(folder) if context.committed is not None else None
     return before is not None and split(before.apply(str(image.spelled)).text)[0] == marks.name
 
 
