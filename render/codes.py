@@ -467,6 +467,57 @@ CODES: dict[str, Page] = {
         "`render flux` changes the text of images and nothing else. An image that an alias repeats where none is meant, that spans "
         "lines of a text block, or that would be a number without quotes, has to be written out first.",
     ),
+    "R901": Page(
+        "Part of a release",
+        _W,
+        "A HelmRelease without a chart, or one that a kustomization names as a patch, is merged into another one when the "
+        "tree is built. There is nothing to render it from, so `import` leaves it where it is.",
+    ),
+    "R902": Page(
+        "An object that is there twice",
+        _W,
+        "Two objects of one kind, namespace and name are mostly those of two clusters, and a catalog describes one at a time. "
+        "`import` takes the first, and lists the other.",
+    ),
+    "R903": Page(
+        "A chart source that was not read",
+        _W,
+        "The release names a source object that is in none of the paths. Its definition says `existingSource`: it is rendered "
+        "as it was, and works as long as something else brings the source.",
+    ),
+    "R904": Page(
+        "An object that cannot be a service",
+        _E,
+        "A definition of it would be refused, also one without updates and images; the cause is what `build` would say. "
+        "The other objects are imported.",
+    ),
+    "R905": Page(
+        "Something gets lost",
+        _E,
+        "What is rendered from the new definition does not say all that the object said. The report names each path; what has "
+        "only another spelling, or is a default of the API, is no loss.",
+    ),
+    "R906": Page(
+        "The platform file lacks something",
+        _W,
+        "A platform file that exists is used and never written over. The definitions need what is shown: add it before `build`.",
+    ),
+    "R907": Page(
+        "A file is in the way",
+        _E,
+        "An import only adds files. With one in the way nothing is written.",
+    ),
+    "R908": Page(
+        "Nothing to import",
+        _E,
+        "`import` looks for HelmReleases, and for Deployments and StatefulSets whose image a setter marker keeps up to date. "
+        "Hidden folders, charts, and what is no YAML are passed over.",
+    ),
+    "R909": Page(
+        "A file cannot be written",
+        _E,
+        "A folder is not writable, or a file stands where a folder should. Files that were written before are complete.",
+    ),
 }
 
 
@@ -487,7 +538,8 @@ def document() -> str:
         "R5": "Output tree",
         "R6": "Image overrides",
         "R7": "Update policies",
-        "R8": "Flux's own images, import",
+        "R8": "Flux's own images",
+        "R9": "Import",
     }
     out = ["# Diagnostics\n", "What `render explain CODE` prints. Codes are never given another meaning.\n"]
     family = ""

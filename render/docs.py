@@ -282,7 +282,8 @@ def _named_patterns() -> dict[str, str]:
     from render.model import base
 
     named = ((base.Duration, "duration"), (base.Label, "name"), (base.ObjectName, "name"))
-    return {TypeAdapter(alias).json_schema()["pattern"]: word for alias, word in named}
+    found = {TypeAdapter(alias).json_schema()["pattern"]: word for alias, word in named}
+    return {**found, base.LABEL_OR_VARIABLE: "name"}
 
 
 TAGS: tuple[tuple[str, str, str | None], ...] = (

@@ -24,7 +24,7 @@ LAYERS = (
     ("guard",),
     ("build",),
     ("writer", "strays", "tree"),
-    ("report", "inventory", "carried", "policies", "override"),
+    ("report", "inventory", "carried", "policies", "override", "importing"),
     ("cli", "docs", "__main__"),
 )
 """A module imports from its own layer and those before it; `cli` stands for `cli_…` too.

@@ -21,6 +21,9 @@ Duration = Annotated[str, Field(pattern=r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$")]
 Label = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", min_length=1, max_length=63)]
 """A DNS-1123 label."""
 
+LABEL_OR_VARIABLE = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?|.*[$][{].*)$"
+"""A DNS-1123 label, or a text that holds a variable of Flux's postBuild."""
+
 ObjectName = Annotated[
     str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$", max_length=253)
 ]

@@ -6,18 +6,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from render.model.base import Annotations, Free, Label, Labels, Model, NameRef, ObjectName
+from render.model.base import LABEL_OR_VARIABLE, Annotations, Free, Label, Labels, Model, NameRef, ObjectName
 from render.model.vm import Vm
 
 ServiceName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", min_length=1, max_length=53)]
-Variable = r".*[$][{].*"
-TargetName = Annotated[
-    str, Field(pattern=rf"^([a-z0-9]([-a-z0-9]*[a-z0-9])?|{Variable})$", min_length=1, max_length=53)
-]
-"""The name of an object; one that holds a variable of Flux's postBuild can be judged only in the cluster."""
-TargetNamespace = Annotated[
-    str, Field(pattern=rf"^([a-z0-9]([-a-z0-9]*[a-z0-9])?|{Variable})$", min_length=1, max_length=63)
-]
+TargetName = Annotated[str, Field(pattern=LABEL_OR_VARIABLE, min_length=1, max_length=53)]
+"""The name of a release or workload; one that holds a variable of Flux's postBuild is judged only in the cluster."""
+TargetNamespace = Annotated[str, Field(pattern=LABEL_OR_VARIABLE, min_length=1, max_length=63)]
+"""A namespace, by the same rule."""
 Shape = Literal["split", "registry", "digest", "string", "tag", "postRenderer"]
 DigestMode = Literal["never", "ifNotPresent", "always"]
 

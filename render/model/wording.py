@@ -69,10 +69,12 @@ def _as_flux_version(text: str) -> str:
 _QUALIFIED_NAME = r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
 _QUALIFIED = rf"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?{_QUALIFIED_NAME}$"
 _LABEL = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+_LABEL_OR_VARIABLE = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?|.*[$][{].*)$"
 _SUBDOMAIN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 
 MEANINGS = {
     _LABEL: Meaning("lower-case letters, digits and inner `-`", repair=_as_name),
+    _LABEL_OR_VARIABLE: Meaning("lower-case letters, digits and inner `-`", repair=_as_name),
     _SUBDOMAIN: Meaning("lower-case letters, digits, `-` and `.`", repair=_as_name),
     r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?|.*[$][{].*)$": Meaning(
         "lower-case letters, digits and inner `-`", repair=_as_name
@@ -127,7 +129,7 @@ def meaning_of(pattern: str) -> Meaning:
 
 def length_reason(pattern: str | None, most: int) -> str:
     """Say who limits the length of a name; `""` for other texts."""
-    return _LENGTHS.get(most, "") if pattern in (_LABEL, _SUBDOMAIN) else ""
+    return _LENGTHS.get(most, "") if pattern in (_LABEL, _LABEL_OR_VARIABLE, _SUBDOMAIN) else ""
 
 
 def kind_of(node: Scalar) -> str:

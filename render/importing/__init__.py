@@ -1,0 +1,1 @@
+"""From a Flux repository that people have to a catalog that renders the same objects."""

@@ -1,0 +1,186 @@
+"""The setter markers at a service's images in, the images with the policies that move them out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from render.flux.image import ImageError, Reference
+from render.flux.overrides import Entry, Table, split
+from render.importing.convert import replaced, without
+from render.importing.draft import PLAIN, Draft
+from render.importing.images import Image, Site, find_images
+from render.importing.policies import Automation, Name
+from render.importing.reading import File, Found, lines_of
+from render.importing.workloads import image_of
+from render.plan import paths
+from render.plan.sites import WHOLE
+from render.yaml.source import Mapping, Node, Scalar, Sequence
+
+
+def images_of(draft: Draft, automation: Automation) -> list[Image]:
+    """Return the images of a draft.
+
+    Those of its values, those that entries of its post-renderers set, and those of its objects that a marker moves.
+    """
+    made: list[Image] = []
+    values = draft.spec.get("values")
+    if type(values) is Mapping:
+        made += find_images(values)
+        for image in made:
+            image.policy = _policy(image, draft.main.file)
+        made += _tags(values, draft.main.file, made, automation)
+    if draft.is_release:
+        _take_entries(draft, made, automation)
+    if draft.workload is not None:
+        node = image_of(draft.main)
+        reference = _parsed(node)
+        if node is None or reference is None:
+            draft.workload = None
+            draft.extras[:0] = [draft.main, *draft.in_workload]
+            draft.in_workload = []
+        else:
+            marker = draft.main.file.markers.get(node.line)
+            made.append(Image(reference, "container", [], policy=_name(marker)))
+    for found in draft.extras:
+        made += _in_object(found, draft.extras)
+    return made
+
+
+def _tags(values: Mapping, file: File, images: list[Image], automation: Automation) -> list[Image]:
+    """Return the images of which values hold the tag alone: the policy's repository says which they are."""
+    taken = {node.line for image in images for site in image.sites for node in site.nodes.values()}
+    made: list[Image] = []
+    for path, node in _scalars(values, ()):
+        policy = _name(file.markers.get(node.line))
+        is_tag = node.line not in taken and file.markers.get(node.line, "").endswith(":tag") and node.is_string
+        repository = automation.repository_of(policy) if is_tag and policy in automation.policies and policy else None
+        name = repository.text("spec", "image") if repository is not None else None
+        if name is not None:
+            made.append(Image(Reference(name, node.text), "tag", [Site(path, {"tag": node})], policy=policy))
+    return made
+
+
+def _scalars(node: Node, path: paths.Path) -> Iterator[tuple[paths.Path, Scalar]]:
+    """Yield the scalars below mappings, with their paths."""
+    for key, value in node.entries if type(node) is Mapping else ():
+        if type(value) is Scalar:
+            yield (*path, key.text), value
+        else:
+            yield from _scalars(value, (*path, key.text))
+
+
+def _parsed(node: Scalar | None) -> Reference | None:
+    try:
+        return None if node is None else Reference.parse(node.text)
+    except ImageError:
+        return None
+
+
+def _name(marker: str | None) -> Name | None:
+    if marker is None:
+        return None
+    namespace, _, rest = marker.partition(":")
+    return (namespace, rest.partition(":")[0]) if rest and "{" not in marker else None
+
+
+def _policy(image: Image, file: File) -> Name | None:
+    """Return the policy whose markers stand where rendering would put them."""
+    names: set[Name | None] = set()
+    for site in image.sites:
+        wanted = {WHOLE: ""} if WHOLE in site.nodes else {"tag": ":tag", "digest": ":digest"}
+        found = {part: file.markers.get(node.line, "") for part, node in site.nodes.items()}
+        name = next((_name(found[part]) for part in wanted if found.get(part)), None)
+        if name is not None and any(
+            found.get(part) not in (None, "", ":".join(name) + wanted[part]) for part in wanted
+        ):
+            return None
+        names.add(name)
+    return names.pop() if len(names) == 1 else None
+
+
+def _in_object(found: Found, extras: list[Found]) -> list[Image]:
+    """Return the images of an object that markers move."""
+    if not found.file.markers or not any(line in found.file.markers for line in lines_of(found.root)):
+        return []
+    if sum(one.kind == found.kind and one.name == found.name for one in extras) > 1:
+        return []
+    made = []
+    for image in find_images(found.root):
+        image.policy = _policy(image, found.file)
+        image.in_object = (found.kind, found.name)
+        if image.policy is not None:
+            made.append(image)
+    return made
+
+
+def _take_entries(draft: Draft, images: list[Image], automation: Automation) -> None:
+    """Turn the last post-renderer into images, where policies move all its entries."""
+    renderers = draft.spec.get("postRenderers")
+    last = renderers.items[-1] if type(renderers) is Sequence and renderers.items else None
+    kustomize = last.get("kustomize") if type(last) is Mapping else None
+    if type(renderers) is not Sequence or type(kustomize) is not Mapping:
+        return
+    listed = kustomize.get("images")
+    if type(listed) is not Sequence or len(kustomize.entries) != 1 or not listed.items:
+        return
+    taken: list[tuple[Image, Reference]] = []
+    for item in listed.items:
+        found = _entry(item, draft.main.file, images) if type(item) is Mapping else None
+        if found is None or found[0].policy not in automation.policies:
+            return
+        taken.append(found)
+    for image, reference in taken:
+        image.reference = reference
+        if image not in images:
+            images.append(image)
+    kept = renderers.items[:-1]
+    draft.spec = replaced(draft.spec, "postRenderers", Sequence(kept, renderers.line, renderers.column))
+    if not kept:
+        draft.spec = without(draft.spec, "postRenderers")
+
+
+def _entry(item: Mapping, file: File, images: list[Image]) -> tuple[Image, Reference] | None:
+    tag = item.get("newTag")
+    name = item.text("name")
+    if type(tag) is not Scalar or name is None or {key.text for key, _ in item.entries} - {"name", "newTag", "digest"}:
+        return None
+    policy = _name(file.markers.get(tag.line))
+    if policy is None:
+        return None
+    reference = Reference(name, tag.text, item.text("digest"))
+    for image in images:
+        if image.policy == policy and (image.reference.name, image.reference.tag) == (name, tag.text):
+            return image, reference
+    return Image(reference, "postRenderer", [], policy=policy), reference
+
+
+def fold(draft: Draft, automation: Automation) -> list[str]:
+    """Give each image that a policy moves its update; return why others get none."""
+    reasons = []
+    for image in draft.images:
+        image.update = None
+        if image.policy is None or draft.level >= PLAIN:
+            if image.policy is not None and image.policy in automation.policies:
+                reasons.append(f"the policy `{'/'.join(image.policy)}` stays outside the catalog: no update renders it")
+            continue
+        effective = split(_effective(draft, str(image.reference)))[0] if draft.is_release else image.reference.name
+        image.update, why = automation.update_of(image, image.policy, effective)
+        if image.update is None:
+            reasons.append(f"`{image.reference.name}` has no update: {why} (`{'/'.join(image.policy)}`)")
+    return reasons
+
+
+def _effective(draft: Draft, text: str) -> str:
+    """Return what the release's own post-renderers make of an image."""
+    renderers = draft.spec.get("postRenderers")
+    for item in renderers.items if type(renderers) is Sequence else ():
+        kustomize = item.get("kustomize") if type(item) is Mapping else None
+        listed = kustomize.get("images") if type(kustomize) is Mapping else None
+        entries = [one for one in (listed.items if type(listed) is Sequence else ()) if type(one) is Mapping]
+        table = [
+            Entry(one.text("name") or "", one.text("newName") or "", one.text("newTag") or "", one.text("digest") or "")
+            for one in entries
+        ]
+        if table:
+            text = Table(table).apply(text).text
+    return text

@@ -1,0 +1,913 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from render.importing.importer import Imported, Outcome, Target, import_repository
+from tests.project import Project, objects, project
+
+ROOT = Path(__file__).parents[1]
+CHARTS = """\
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmRepository
+metadata:
+  name: charts
+  namespace: flux-system
+spec:
+  interval: 1h
+  url: https://charts.example.org
+"""
+CHART = """\
+  chart:
+    spec:
+      chart: web
+      version: 1.2.3
+      sourceRef:
+        kind: HelmRepository
+        name: charts
+        namespace: flux-system
+"""
+
+
+def release(more: str = "", name: str = "web", namespace: str = "apps", chart: str = CHART) -> str:
+    """A HelmRelease; `more` are lines of its spec."""
+    where = f"  namespace: {namespace}\n" if namespace else ""
+    return (
+        f"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata:\n  name: {name}\n{where}"
+        f"spec:\n  interval: 1h\n{chart}{more}"
+    )
+
+
+def values(text: str) -> str:
+    return "  values:\n" + "".join(f"    {line}\n" if line else "\n" for line in text.splitlines())
+
+
+def imported(folder: Path, files: dict[str, str], *, platform: str | None = None) -> Imported:
+    """Import a repository in `folder/repo`, with the new files written beside it."""
+    for name, text in {"charts.yaml": CHARTS, **files}.items():
+        path = folder / "repo" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    target = Target(folder / "catalog", folder / "platform.yaml")
+    if platform is not None:
+        target.platform.write_text(platform)
+    made = import_repository([folder / "repo"], target)
+    for file, text in made.files.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return made
+
+
+def only(made: Imported) -> tuple[Outcome, str]:
+    """Return the one outcome, and its definition without the modeline."""
+    (outcome,) = made.outcomes
+    (text,) = made.definitions.values()
+    return outcome, text.partition("\n")[2]
+
+
+def equal(folder: Path, files: dict[str, str]) -> str:
+    """Return the definition of the one release, which must come back equal."""
+    made = imported(folder, files)
+    outcome, text = only(made)
+    assert (outcome.equal, outcome.lost) == (True, []), (outcome, made.diagnostics)
+    assert not made.failed
+    return text
+
+
+def codes(made: Imported) -> list[str]:
+    return [fault.code for fault in made.diagnostics]
+
+
+# What a definition says
+
+
+def test_a_release_becomes_what_a_person_would_write(tmp_path: Path) -> None:
+    text = equal(
+        tmp_path,
+        {"web.yaml": release(values("image:\n  repository: ghcr.io/example/web\n  tag: v1.2.3\nreplicas: 2"))},
+    )
+
+    assert text == (
+        "name: web\n"
+        "namespace: apps\n"
+        "source:\n"
+        "  image: ghcr.io/example/web:v1.2.3\n"
+        "  chart:\n"
+        "    repository: charts\n"
+        "    name: web\n"
+        '    version: "1.2.3"\n'
+        "values:\n"
+        "  replicas: 2\n"
+    )
+
+
+def test_a_new_platform_file_names_the_sources(tmp_path: Path) -> None:
+    made = imported(tmp_path, {"web.yaml": release()})
+
+    assert made.files[tmp_path / "platform.yaml"].partition("\n")[2] == (
+        'cluster: cluster\nroot: rendered/cluster\nflux:\n  version: "2.9"\n'
+        "charts:\n  charts:\n    url: https://charts.example.org\ndefaults:\n  interval: 1h\n"
+    )
+
+
+def test_written_files_build_to_the_same_release(tmp_path: Path) -> None:
+    imported(tmp_path, {"web.yaml": release(values("replicas: 2"))})
+    made = Project(tmp_path).build()
+
+    (found,) = [one for one in objects(made) if one["kind"] == "HelmRelease"]
+    assert found["spec"]["values"] == {"replicas": 2}
+    assert found["spec"]["chart"]["spec"]["sourceRef"]["namespace"] == "flux-system"
+
+
+def test_values_keep_comments_anchors_and_spelling(tmp_path: Path) -> None:
+    text = equal(
+        tmp_path,
+        {
+            "web.yaml": release(
+                values(
+                    '# at the top\nmode: 0644 # a file mode\nswitch: yes\n\nlist: [a, "b"]\n'
+                    "one: &one\n  a: 1\ntwo:\n  <<: *one\n  b: |\n    # no comment\n\n    text\n# at the end"
+                )
+            )
+        },
+    )
+
+    assert text.partition("values:\n")[2] == (
+        '  # at the top\n  mode: 0644 # a file mode\n  switch: yes\n\n  list: [a, "b"]\n'
+        "  one: &one\n    a: 1\n  two:\n    <<: *one\n    b: |\n      # no comment\n\n      text\n  # at the end\n"
+    )
+
+
+@pytest.mark.parametrize("spelled", ["&app web", '&app "web"'])
+def test_an_anchor_on_the_name_stays_on_the_name(tmp_path: Path, spelled: str) -> None:
+    text = equal(tmp_path, {"web.yaml": release(values("fullnameOverride: *app"), name=spelled)})
+
+    assert text.startswith("name: &app web\n")
+    assert "  fullnameOverride: *app\n" in text
+
+
+def test_an_anchor_of_another_place_is_written_out(tmp_path: Path) -> None:
+    text = equal(
+        tmp_path,
+        {"web.yaml": release("  releaseName: &other 'o, k'\n" + values("list: [*other]\nname: *other # why"))},
+    )
+
+    assert '  list: ["o, k"]\n  name: "o, k" # why\n' in text
+
+
+def test_json_becomes_yaml(tmp_path: Path) -> None:
+    spec = {
+        "apiVersion": "helm.toolkit.fluxcd.io/v2",
+        "kind": "HelmRelease",
+        "metadata": {"name": "web", "namespace": "apps"},
+        "spec": {
+            "interval": "1h",
+            "chart": {
+                "spec": {
+                    "chart": "web",
+                    "version": "1.2.3",
+                    "sourceRef": {"kind": "HelmRepository", "name": "charts", "namespace": "flux-system"},
+                }
+            },
+            "values": {"list": [1, {"a": "yes"}], "image": {"repository": "ghcr.io/example/web", "tag": "1.2.3"}},
+        },
+    }
+    text = equal(tmp_path, {"web.yaml": json.dumps(spec, indent=1)})
+
+    assert "  image: ghcr.io/example/web:1.2.3\n" in text
+    assert text.endswith('values:\n  "list":\n    - 1\n    - "a": "yes"\n')
+
+
+# Images
+
+
+@pytest.mark.parametrize(
+    ("written", "said", "left"),
+    [
+        ("image:\n  repository: a/b\n  tag: v1", "image: a/b:v1", ""),
+        ("image:\n  repository: a/b\n  tag: 1.2.3@sha256:" + "a" * 64, "image: a/b:1.2.3@sha256:" + "a" * 64, ""),
+        (
+            "image:\n  registry: quay.io\n  repository: a/b\n  tag: v1\n  pullPolicy: Always",
+            "ref: quay.io/a/b:v1\n    at: image\n    shape: registry",
+            "image:\n  pullPolicy: Always",
+        ),
+        (
+            "image:\n  repository: a/b\n  tag: v1\n  digest: sha256:" + "a" * 64,
+            "ref: a/b:v1@sha256:" + "a" * 64 + "\n    at: image\n    shape: digest",
+            "",
+        ),
+        ("app:\n  image: a/b:v1\n  x: 1", "ref: a/b:v1\n    at: app.image\n    shape: string", "app:\n  x: 1"),
+        ("image: {repository: a/b, tag: v1}\nx: 1", "image: a/b:v1", "x: 1"),
+        (
+            "imageRepository: a/b\nimageTag: v1\nx: 1",
+            "ref: a/b:v1\n    at:\n      repository: imageRepository\n      tag: imageTag",
+            "x: 1",
+        ),
+        (
+            "image:\n  registry: ghcr.io/a/b\n  tag: v1",
+            "ref: ghcr.io/a/b:v1\n    at:\n      repository: image.registry\n      tag: image.tag",
+            "",
+        ),
+        (
+            "containers:\n  - name: app\n    image: a/b:v1",
+            "ref: a/b:v1\n    at: containers[name=app].image\n    shape: string",
+            "containers:\n  - name: app",
+        ),
+        ("image:\n  # renovate: x\n  repository: a/b\n  tag: v1", "image:\n    at: image", None),
+        ("image: &i\n  repository: a/b\n  tag: v1\nsame: *i", "image:\n    at: image", None),
+        ('image:\n  repository: a/b\n  tag: "1.20"', "image: a/b:1.20", ""),
+    ],
+)
+def test_images_leave_the_values_where_rendering_puts_them_back(
+    tmp_path: Path, written: str, said: str, left: str | None
+) -> None:
+    text = equal(tmp_path, {"web.yaml": release(values(written))})
+    rest = written if left is None else left
+
+    assert said in text
+    assert text.partition("values:\n")[2] == "".join(f"  {line}\n" for line in rest.splitlines())
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "image:\n  repository: a/b\n  tag: 41",
+        "image:\n  repository: a/b\n  tag: 18.10",
+        "image:\n  repository: a/b\n  tag: 2026-01-07",
+        'image:\n  repository: a/b\n  tag: ""',
+        "image:\n  repository: a/b\n  tag:",
+        "image:\n  repository: a/b\n  tag: ${TAG:=v1}",
+        "image:\n  repository: A/B\n  tag: v1",
+        "image:\n  tag: v1",
+        "image: busybox",
+    ],
+)
+def test_what_rendering_would_change_is_no_image(tmp_path: Path, written: str) -> None:
+    text = equal(tmp_path, {"web.yaml": release(values(written))})
+
+    assert "image" not in text.partition("values:\n")[0]
+    assert text.partition("values:\n")[2] == "".join(f"  {line}\n" for line in written.splitlines())
+
+
+def test_equal_images_are_one_at_two_places(tmp_path: Path) -> None:
+    text = equal(tmp_path, {"web.yaml": release(values("image: a/b:v1\njob:\n  image: a/b:v1"))})
+
+    assert "    at:\n      - image\n      - job.image\n" in text
+
+
+def test_further_images_are_named_after_their_places(tmp_path: Path) -> None:
+    text = equal(
+        tmp_path,
+        {
+            "web.yaml": release(
+                values("image: a/b:v1\nkubectlImage: a/k:v1\ninitContainers:\n  init-db:\n    image: a/i:v1")
+            )
+        },
+    )
+
+    assert re.findall(r"^  (\S+):\n    ref: a/", text, re.MULTILINE) == ["image", "kubectl", "init-db"]
+
+
+# Image automation
+
+
+def policy(name: str = "web", spec: str = "policy: {semver: {range: 1.x}}", image: str = "ghcr.io/example/web") -> str:
+    return (
+        f"apiVersion: image.toolkit.fluxcd.io/v1\nkind: ImageRepository\n"
+        f"metadata: {{name: {name}, namespace: flux-system}}\nspec: {{image: {image}, interval: 1h}}\n---\n"
+        f"apiVersion: image.toolkit.fluxcd.io/v1\nkind: ImagePolicy\n"
+        f"metadata: {{name: {name}, namespace: flux-system}}\n"
+        f"spec:\n  imageRepositoryRef: {{name: {name}}}\n  {spec}\n"
+    )
+
+
+def marked(tag: str, name: str = "web") -> str:
+    return values(
+        f'image:\n  repository: ghcr.io/example/web\n  tag: {tag} # {{"$imagepolicy": "flux-system:{name}:tag"}}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("tag", "spec", "update"),
+    [
+        (
+            "1.2.3",
+            "filterTags: {pattern: '^[0-9]+\\.[0-9]+\\.[0-9]+$'}\n  policy: {semver: {range: 1.x}}",
+            'update:\n  range: "1.x"\n',
+        ),
+        ("1.2.3", "policy: {semver: {range: 1.x}}", "update:\n  channel: custom\n"),
+        (
+            "main-7",
+            "filterTags: {pattern: '^main-(?P<n>[0-9]{1,15})$', extract: $n}\n  policy: {numerical: {order: asc}}",
+            "update:\n  channel: build\n",
+        ),
+        (
+            "prod-0a1b2c3-20260101120000",
+            "filterTags: {pattern: '^prod-[a-f0-9]+-(?P<ts>[0-9]+)', extract: $ts}\n  policy: {alphabetical: {}}",
+            "update:\n  channel: custom\n",
+        ),
+    ],
+)
+def test_a_policy_is_the_channel_that_derives_it(tmp_path: Path, tag: str, spec: str, update: str) -> None:
+    text = equal(tmp_path, {"web.yaml": release(marked(tag)), "image.yaml": policy(spec=spec)})
+
+    assert f"  image: ghcr.io/example/web:{tag}\n" in text
+    assert update in text
+    assert "imagepolicy" not in text
+
+
+def test_an_update_that_never_rolled_back_says_so(tmp_path: Path) -> None:
+    text = equal(tmp_path, {"web.yaml": release(marked("1.2.3")), "image.yaml": policy()})
+
+    assert "  autoRollbackOnFailedHealth: false\n" in text
+
+
+def test_a_policy_of_another_name_is_renamed_with_a_note(tmp_path: Path) -> None:
+    made = imported(tmp_path, {"web.yaml": release(marked("1.2.3", "other")), "image.yaml": policy("other")})
+    outcome, _ = only(made)
+
+    assert (outcome.equal, outcome.lost) == (True, [])
+    assert "the policy `flux-system/other` becomes `flux-system/web`" in outcome.notes
+
+
+def test_a_policy_that_says_more_than_an_update_is_a_loss(tmp_path: Path) -> None:
+    image = policy().replace("interval: 1h}", "interval: 1h, exclusionList: [x]}")
+    made = imported(tmp_path, {"web.yaml": release(marked("1.2.3")), "image.yaml": image})
+    outcome, text = only(made)
+
+    assert outcome.lost == ["spec.values.image.tag (marker)"]
+    assert any("`update` has no field for `exclusionList`" in note for note in outcome.notes)
+    assert "update:" not in text
+    assert codes(made) == ["R905"]
+
+
+def test_a_marker_without_its_policy_is_noted(tmp_path: Path) -> None:
+    made = imported(tmp_path, {"web.yaml": release(marked("1.2.3"))})
+    outcome, _ = only(made)
+
+    assert (outcome.equal, outcome.lost) == (False, [])
+    assert any("not among what was read" in note for note in outcome.notes)
+
+
+def test_an_automation_becomes_the_platforms(tmp_path: Path) -> None:
+    automation = (
+        "apiVersion: image.toolkit.fluxcd.io/v1\nkind: ImageUpdateAutomation\n"
+        "metadata: {name: home, namespace: flux-system}\nspec:\n  interval: 5m\n"
+        "  sourceRef: {kind: GitRepository, name: fleet}\n  git:\n    checkout: {ref: {branch: prod}}\n"
+        "    commit: {author: {name: bot, email: bot@example.org}}\n    push: {branch: updates}\n"
+        "  update: {path: ./clusters/home, strategy: Setters}\n"
+    )
+    made = imported(tmp_path, {"web.yaml": release(marked("1.2.3")), "image.yaml": policy(), "auto.yaml": automation})
+    text = made.files[tmp_path / "platform.yaml"]
+
+    assert "cluster: home\n" in text
+    assert "  source:\n    name: fleet\n" in text
+    assert (
+        "imageAutomation:\n  enabled: true\n  interval: 5m\n  branch: prod\n  pushBranch: updates\n"
+        "  author:\n    name: bot\n    email: bot@example.org\n"
+    ) in text
+
+
+# Chart sources
+
+
+def source(kind: str, name: str, namespace: str, spec: str) -> str:
+    return (
+        f"apiVersion: source.toolkit.fluxcd.io/v1\nkind: {kind}\nmetadata: {{name: {name}, namespace: {namespace}}}\n"
+        f"spec: {{interval: 1h, {spec}}}\n"
+    )
+
+
+OCI = "url: oci://ghcr.io/example/charts/web, ref: {tag: 1.2.3}"
+LAYER = "layerSelector: {mediaType: application/vnd.cncf.helm.chart.content.v1.tar+gzip, operation: copy}"
+
+
+def ref(kind: str, name: str, namespace: str = "") -> str:
+    return f"  chartRef: {{kind: {kind}, name: {name}{f', namespace: {namespace}' if namespace else ''}}}\n"
+
+
+def test_an_oci_source_of_its_own_is_the_services(tmp_path: Path) -> None:
+    files = {
+        "web.yaml": release(chart=ref("OCIRepository", "web")),
+        "oci.yaml": source("OCIRepository", "web", "apps", f"{OCI}, {LAYER}"),
+    }
+    text = equal(tmp_path, files)
+
+    assert '  chart:\n    url: oci://ghcr.io/example/charts/web\n    version: "1.2.3"\n' in text
+
+
+def test_an_oci_source_of_flux_is_shared(tmp_path: Path) -> None:
+    files = {
+        "web.yaml": release(chart=ref("OCIRepository", "shared", "flux-system")),
+        "oci.yaml": source("OCIRepository", "shared", "flux-system", f"{OCI}, {LAYER}"),
+    }
+    text = equal(tmp_path, files)
+
+    assert "  chart:\n    repository: shared\n" in text
+    assert 'version: "1.2.3"' in (tmp_path / "platform.yaml").read_text()
+
+
+def test_a_renamed_source_is_noted(tmp_path: Path) -> None:
+    files = {
+        "web.yaml": release(chart=ref("OCIRepository", "other")),
+        "oci.yaml": source("OCIRepository", "other", "apps", f"{OCI}, {LAYER}"),
+    }
+    outcome, _ = only(imported(tmp_path, files))
+
+    assert (outcome.equal, outcome.lost) == (False, [])
+    assert outcome.notes == ["spec.chartRef.name: the source is rendered as `apps/web`"]
+
+
+def test_a_git_source_of_its_own_is_the_services(tmp_path: Path) -> None:
+    chart = "  chart: {spec: {chart: ./charts/web, sourceRef: {kind: GitRepository, name: web}}}\n"
+    files = {
+        "web.yaml": release(chart=chart),
+        "git.yaml": source("GitRepository", "web", "apps", "url: https://git.example/x, ref: {branch: main}"),
+    }
+    text = equal(tmp_path, files)
+
+    assert "    git: https://git.example/x\n" in text
+    assert "reconcileStrategy: ChartVersion" in text
+
+
+def test_the_repository_of_flux_itself_is_a_source_that_exists(tmp_path: Path) -> None:
+    where = "sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}"
+    chart = f"  chart: {{spec: {{chart: ./charts/web, reconcileStrategy: Revision, {where}}}}}\n"
+    git = source("GitRepository", "flux-system", "flux-system", "url: https://git.example/x, ref: {branch: main}")
+    text = equal(tmp_path, {"web.yaml": release(chart=chart), "git.yaml": git})
+
+    assert (
+        "  chart:\n    existingSource:\n      kind: GitRepository\n      name: flux-system\n"
+        "      namespace: flux-system\n    path: "
+    ) in text
+
+
+def test_a_source_that_says_more_ships_as_it_is(tmp_path: Path) -> None:
+    files = {
+        "web/web.yaml": release(chart=ref("OCIRepository", "web")),
+        "web/oci.yaml": source("OCIRepository", "web", "apps", f"{OCI}, ignore: x"),
+    }
+    text = equal(tmp_path, files)
+
+    assert "    existingSource:\n      kind: OCIRepository\n      name: web\n" in text
+    assert "extraObjects:\n  - apiVersion: source.toolkit.fluxcd.io/v1\n    kind: OCIRepository\n" in text
+
+
+def test_a_helm_chart_is_folded_into_its_release(tmp_path: Path) -> None:
+    spec = "chart: web, version: 1.2.3, sourceRef: {kind: HelmRepository, name: charts}"
+    files = {
+        "web.yaml": release(chart=ref("HelmChart", "web", "flux-system")),
+        "chart.yaml": source("HelmChart", "web", "flux-system", spec),
+    }
+    outcome, text = only(imported(tmp_path, files))
+
+    assert outcome.lost == []
+    assert "    repository: charts\n    name: web\n" in text
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        ("version: 1.2.3", 'version: "1.2.3"'),
+        ("version: v1.2.3", "version: v1.2.3"),
+        ("version: 1.x", 'versionRange: "1.x"'),
+        ("version: '>=1 <2'", 'versionRange: ">=1 <2"'),
+        ("version: ${V}", 'version: "${V}"'),
+        ("interval: 1h", 'versionRange: "*"'),
+    ],
+)
+def test_versions_are_exact_or_said_to_be_none(tmp_path: Path, version: str, said: str) -> None:
+    chart = CHART.replace("version: 1.2.3", version)
+
+    assert said in equal(tmp_path, {"web.yaml": release(chart=chart)})
+
+
+# Namespaces
+
+KUSTOMIZATION = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
+
+
+def flux(path: str, more: str) -> str:
+    return (
+        "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n"
+        "metadata: {name: web, namespace: flux-system}\n"
+        f"spec: {{interval: 1h, prune: true, path: {path}, {more},\n"
+        "  sourceRef: {kind: GitRepository, name: flux-system}}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("files", "namespace"),
+    [
+        ({"web/kustomization.yaml": f"{KUSTOMIZATION}namespace: media\nresources: [web.yaml]\n"}, "media"),
+        ({"web/kustomization.yaml": "namespace: media\nresources: [./web.yaml]\n"}, "media"),
+        (
+            {
+                "web/kustomization.yaml": f"{KUSTOMIZATION}namespace: inner\nresources: [web.yaml]\n",
+                "kustomization.yaml": f"{KUSTOMIZATION}namespace: outer\nresources: [web]\n",
+            },
+            "outer",
+        ),
+        ({"flux.yaml": flux("./web", "targetNamespace: target")}, "target"),
+        (
+            {
+                "web/kustomization.yaml": f"{KUSTOMIZATION}namespace: inner\nresources: [web.yaml]\n",
+                "flux.yaml": flux("./web", "targetNamespace: target"),
+            },
+            "target",
+        ),
+        ({"web/kustomization.yaml": f"{KUSTOMIZATION}namespace: media\nresources: [other.yaml]\n"}, "web"),
+        ({}, "web"),
+    ],
+)
+def test_the_namespace_is_that_of_the_outermost_kustomization(
+    tmp_path: Path, files: dict[str, str], namespace: str
+) -> None:
+    made = imported(tmp_path, {"web/web.yaml": release(namespace=""), **files})
+    outcome, _ = only(made)
+    built = Project(tmp_path).build()
+
+    (found,) = [one for one in objects(built) if one["kind"] == "HelmRelease"]
+    assert found["metadata"]["namespace"] == namespace
+    assert outcome.lost == []
+    assert any("namespace" in note for note in outcome.notes)
+
+
+# Defaults, dependencies, names
+
+BLOCK = "  install:\n    remediation:\n      retries: 3\n  upgrade:\n    cleanupOnFail: true\n"
+
+
+def test_what_most_releases_say_is_said_once(tmp_path: Path) -> None:
+    files = {f"{name}.yaml": release(BLOCK, name) for name in ("a", "b", "c")}
+    made = imported(tmp_path, {**files, "d.yaml": release("  upgrade:\n    force: true\n", "d")})
+
+    assert all(one.equal for one in made.outcomes)
+    assert (
+        "  release:\n    install:\n      remediation:\n        retries: 3\n    upgrade:\n      cleanupOnFail: true\n"
+        in (tmp_path / "platform.yaml").read_text()
+    )
+    assert [name for name, text in made.definitions.items() if "release:" in text] == ["apps/d.yaml"]
+    assert (
+        "release:\n  upgrade:\n    force: true\n    cleanupOnFail: null\n  install: null\n"
+        in (made.definitions["apps/d.yaml"])
+    )
+
+
+def test_dependencies_are_services_where_these_are_imported(tmp_path: Path) -> None:
+    files = {
+        "web.yaml": release("  dependsOn:\n    - name: db\n      namespace: data\n    - name: far\n"),
+        "db.yaml": release(name="db", namespace="data"),
+    }
+    made = imported(tmp_path, files)
+
+    assert all(one.equal for one in made.outcomes)
+    assert "dependsOn:\n  - db\n  - helmRelease: apps/far\n" in made.definitions["apps/web.yaml"]
+
+
+def test_dependencies_in_a_circle_stay_what_they_are(tmp_path: Path) -> None:
+    files = {
+        "a.yaml": release("  dependsOn: [{name: b}]\n", "a"),
+        "b.yaml": release("  dependsOn: [{name: a}]\n", "b"),
+    }
+    made = imported(tmp_path, files)
+
+    assert [one.lost for one in made.outcomes] == [[], []]
+
+
+def test_two_releases_of_one_name_get_two_services(tmp_path: Path) -> None:
+    files = {"a.yaml": release(name="redis", namespace="a"), "b.yaml": release(name="redis", namespace="b")}
+    made = imported(tmp_path, files)
+
+    assert [one.service for one in made.outcomes] == ["redis", "redis-b"]
+    assert "objectName: redis\n" in made.definitions["b/redis-b.yaml"]
+
+
+def test_a_name_with_a_variable_stays_the_name_of_the_object(tmp_path: Path) -> None:
+    text = equal(tmp_path, {"web.yaml": release(values("host: ${APP}.${DOMAIN}"), name="${APP}")})
+
+    assert text.startswith('name: app\nobjectName: "${APP}"\n')
+    assert "  substitute:\n    - APP\n    - DOMAIN\n" in (tmp_path / "platform.yaml").read_text()
+
+
+# Older versions
+
+
+def test_fields_that_v2_dropped_are_converted(tmp_path: Path) -> None:
+    old = release(
+        "  postRenderers:\n    - kustomize:\n        patchesStrategicMerge:\n"
+        "          - {apiVersion: v1, kind: Service, metadata: {name: a}}\n"
+        "        patches:\n          - patch: x\n"
+        "        patchesJson6902:\n          - target: {kind: Deployment, name: a}\n"
+        "            patch:\n              - {op: remove, path: /a}\n"
+    )
+    old = old.replace("helm.toolkit.fluxcd.io/v2", "helm.toolkit.fluxcd.io/v2beta1")
+    old = old.replace(
+        "      chart: web\n", "      chart: web\n      valuesFile: one.yaml\n      valuesFiles: [two.yaml]\n"
+    )
+    made = imported(tmp_path, {"web.yaml": old})
+    outcome, _ = only(made)
+    built = Project(tmp_path).build()
+
+    (found,) = [one for one in objects(built) if one["kind"] == "HelmRelease"]
+    assert (outcome.equal, outcome.lost) == (True, [])
+    assert found["spec"]["chart"]["spec"]["valuesFiles"] == ["one.yaml", "two.yaml"]
+    assert found["spec"]["postRenderers"] == [
+        {
+            "kustomize": {
+                "patches": [
+                    {"patch": "apiVersion: v1\nkind: Service\nmetadata:\n  name: a\n"},
+                    {"patch": "x"},
+                    {"target": {"kind": "Deployment", "name": "a"}, "patch": "- op: remove\n  path: /a\n"},
+                ]
+            }
+        }
+    ]
+
+
+# What stands beside
+
+
+def test_objects_beside_a_release_ship_with_it(tmp_path: Path) -> None:
+    config = "# why\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web # this\ndata:\n  a: |\n    b\n"
+    crd = "apiVersion: example.org/v1\nkind: Widget\nmetadata:\n  name: w\n  namespace: other\nspec: {}\n"
+    files = {
+        "web/web.yaml": release(),
+        "web/config.yaml": config,
+        "web/widget.yaml": crd,
+        "web/kustomization.yaml": "namespace: apps\nresources: [web.yaml, config.yaml, widget.yaml]\n",
+    }
+    outcome, text = only(imported(tmp_path, files))
+
+    assert outcome.lost == []
+    assert text.partition("extraObjects:\n")[2] == (
+        "  # why\n  - apiVersion: v1\n    kind: ConfigMap\n    metadata:\n      name: web # this\n"
+        "      namespace: apps\n"
+        "    data:\n      a: |\n        b\n"
+        "  - apiVersion: example.org/v1\n    kind: Widget\n    metadata:\n      name: w\n      namespace: apps\n"
+        "    spec: {}\n"
+    )
+
+
+def test_generators_without_files_ship_with_the_service(tmp_path: Path) -> None:
+    files = {
+        "web/web.yaml": release(),
+        "web/kustomization.yaml": "resources: [web.yaml]\nconfigMapGenerator: [{name: a, literals: [b=c]}]\n"
+        "secretGenerator: [{name: s, files: [s.txt]}]\n",
+    }
+    made = imported(tmp_path, files)
+    _, text = only(made)
+
+    assert "kustomize:\n  configMapGenerator:\n    - name: a\n      literals:\n        - b=c\n" in text
+    assert [one.what for one in made.left] == ["`secretGenerator` of the kustomization"]
+
+
+def test_objects_of_no_single_service_are_listed(tmp_path: Path) -> None:
+    files = {
+        "all/a.yaml": release(name="a"),
+        "all/b.yaml": release(name="b"),
+        "all/a-config.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a-config, namespace: apps}\n",
+        "all/other.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other, namespace: apps}\n",
+    }
+    made = imported(tmp_path, files)
+
+    assert "name: a-config" in made.definitions["apps/a.yaml"]
+    assert [one.what for one in made.left] == ["`ConfigMap apps/other`"]
+
+
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  namespace: apps
+  labels: {LABELS}
+spec:
+  replicas: 2
+  selector:
+    matchLabels: {LABELS}
+  template:
+    metadata:
+      labels: {LABELS}
+    spec:
+      containers:
+        - name: web
+          image: ghcr.io/example/web:1.2.3 # {"$imagepolicy": "flux-system:web"}
+          ports:
+            - name: http
+              containerPort: 8080
+---
+apiVersion: v1
+kind: Service
+metadata:
+  name: web
+  namespace: apps
+  labels: {LABELS}
+spec:
+  selector: {LABELS}
+  ports:
+    - name: http
+      port: 80
+      targetPort: http
+"""
+
+
+@pytest.mark.parametrize("labels", ["app.kubernetes.io/name: web", "app: web"])
+def test_a_deployment_under_a_marker_is_a_service(tmp_path: Path, labels: str) -> None:
+    made = imported(tmp_path, {"web/web.yaml": DEPLOYMENT.replace("LABELS", labels), "image.yaml": policy()})
+    outcome, text = only(made)
+
+    assert (outcome.equal, outcome.lost) == (True, [])
+    assert ("workload:\n" in text) == labels.startswith("app.kubernetes.io")
+    assert "update:\n  channel: custom\n" in text
+    place = "extraObjects[kind=Deployment,name=web].spec.template.spec.containers[name=web].image"
+    assert (place in text) == (labels == "app: web")
+
+
+def test_a_deployment_without_a_marker_is_none(tmp_path: Path) -> None:
+    text = re.sub(r" # \{.*\}", "", DEPLOYMENT).replace("LABELS", "app: web")
+
+    assert codes(imported(tmp_path, {"web/web.yaml": text})) == ["R908"]
+
+
+# What is there stays
+
+
+def test_a_platform_file_that_exists_is_used_and_left_alone(tmp_path: Path) -> None:
+    platform = (
+        'cluster: home\nflux: {version: "2.8"}\ncharts:\n  upstream: {url: "https://charts.example.org/"}\n'
+        "defaults: {interval: 1h, release: {maxHistory: 2}}\n"
+    )
+    made = imported(tmp_path, {"web.yaml": release()}, platform=platform)
+    outcome, text = only(made)
+
+    assert (tmp_path / "platform.yaml").read_text() == platform
+    assert tmp_path / "platform.yaml" not in made.files
+    assert "    repository: upstream\n" in text
+    assert "release:\n  maxHistory: null\n" in text
+    assert outcome.lost == []
+    assert made.needed == ""
+
+
+def test_services_of_the_catalog_keep_their_names(tmp_path: Path) -> None:
+    (tmp_path / "catalog").mkdir()
+    (tmp_path / "catalog/old.yaml").write_text(
+        "name: web\nnamespace: old\nsource: {chart: {url: 'https://charts.example.org', name: web, version: 1.2.3}}\n"
+    )
+    made = imported(tmp_path, {"web.yaml": release(), "old.yaml": release(namespace="old")})
+
+    assert [one.service for one in made.outcomes] == ["web-apps"]
+    assert [one.why for one in made.left] == ["the catalog has this release already"]
+
+
+def test_one_broken_file_is_one_diagnostic(tmp_path: Path) -> None:
+    broken = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\na: [\nb: 1\na: 2\n"
+    made = imported(tmp_path, {"web.yaml": release(), "broken.yaml": broken})
+
+    assert codes(made) == ["R003"]
+    assert [one.equal for one in made.outcomes] == [True]
+
+
+def test_charts_and_hidden_folders_are_passed_over(tmp_path: Path) -> None:
+    template = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: {{ .Release.Name }}}\n"
+    files = {
+        "web.yaml": release(),
+        "chart/Chart.yaml": "name: chart\n",
+        "chart/templates/hr.yaml": template,
+        ".github/x.yaml": template,
+    }
+
+    assert codes(imported(tmp_path, files)) == []
+
+
+# The catalog of this repository
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> tuple[Imported, Path]:
+    folder = tmp_path_factory.mktemp("own")
+    made = import_repository([ROOT / "goldens/home"], Target(folder / "catalog", folder / "platform.yaml"))
+    for file, text in made.files.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return made, folder
+
+
+def test_the_shipped_catalog_comes_back_from_its_own_output(own: tuple[Imported, Path]) -> None:
+    made, _ = own
+
+    assert [(one.service, one.lost) for one in made.outcomes if not one.equal] == []
+    assert {one.service for one in made.outcomes if one.notes} == {"vm-demo"}
+    services = {path.name for path in (ROOT / "goldens/home/apps").iterdir() if path.is_dir()} - {"sources"}
+    assert {one.service for one in made.outcomes} == services
+    assert made.diagnostics == []
+    assert made.left == []
+
+
+def test_it_renders_the_same_files_again(own: tuple[Imported, Path]) -> None:
+    _, folder = own
+    built = Project(folder).build()
+    again = dict(built.files.items())
+    goldens = {
+        path.relative_to(ROOT / "goldens/home").as_posix(): path.read_text(encoding="utf-8")
+        for path in (ROOT / "goldens/home").rglob("*.yaml")
+    }
+    # A virtual machine comes back as the object that it is rendered to, which needs no check of its health by `render`.
+    machine = {"configs/vm-demo/vm.yaml": "configs/vm-demo/extra.yaml"}
+    moved = {machine.get(name, name): text for name, text in goldens.items()}
+    differing = {name for name in moved if again.get(name) != moved[name]}
+
+    assert set(again) == set(moved)
+    # Images that leave the middle of `values` come back at the end: the same object in another order.
+    assert differing == {
+        "apps/external-dns/helmrelease.yaml",
+        "apps/miniflux/helmrelease.yaml",
+        "configs/vm-demo/kustomization.yaml",
+        "flux/kustomizations.yaml",
+    }
+    for name in differing - {"configs/vm-demo/kustomization.yaml"}:
+        one, other = objects(again[name]), objects(moved[name])
+        for found in other:
+            found["spec"].pop("healthCheckExprs", None)
+        assert one == other
+
+
+# The command
+
+
+def repository(folder: Path, **files: str) -> Project:
+    return project(folder, {"repo/web.yaml": release(), "repo/charts.yaml": CHARTS, **files})
+
+
+def test_dry_run_writes_nothing(tmp_path: Path) -> None:
+    made = repository(tmp_path)
+    before = sorted(path.as_posix() for path in tmp_path.rglob("*"))
+    ran = made.run("import", "repo", "--dry-run")
+
+    assert ran.code == 0
+    assert ran.out.startswith("HelmRelease apps/web -> web: equal\n")
+    assert ran.err.endswith("1 service: 1 equal, 0 equal but for what is noted, 0 with losses; 3 files not written\n")
+    assert sorted(path.as_posix() for path in tmp_path.rglob("*")) == before
+
+
+def test_json_tells_all_of_it(tmp_path: Path) -> None:
+    made = repository(tmp_path)
+    ran = made.run("import", "repo", "--format", "json")
+    told: dict[str, Any] = json.loads(ran.out)
+
+    assert (ran.code, ran.err) == (0, "")
+    assert told["version"] == 1
+    assert told["releases"] == [
+        {
+            "source": "repo/web.yaml:1:1",
+            "object": "HelmRelease apps/web",
+            "service": "web",
+            "file": "apps/web.yaml",
+            "equal": True,
+            "lost": [],
+            "notes": [],
+            "comments": [],
+        }
+    ]
+    assert told["written"] is True
+    assert "catalog/apps/web.yaml" in told["files"]
+    assert [one["code"] for one in told["diagnostics"]] == ["R906"]
+    assert told["platform"]["needed"].startswith("charts:\n")
+
+
+def test_importing_twice_adds_nothing(tmp_path: Path) -> None:
+    made = repository(tmp_path)
+    assert made.run("import", "repo").code == 0
+    before = made.tree()
+    ran = made.run("import", "repo")
+
+    assert ran.code == 1
+    assert "nothing to import" in ran.err
+    assert made.tree() == before
+
+
+def test_losses_make_the_exit_code(tmp_path: Path) -> None:
+    odd = release().replace("  namespace: apps\n", "  namespace: apps\n  finalizers: [a/b]\n")
+    ran = repository(tmp_path, **{"repo/odd.yaml": odd.replace("name: web", "name: odd", 1)}).run("import", "repo")
+
+    assert ran.code == 1
+    assert "  lost: metadata.finalizers\n" in ran.out
+
+
+def test_warnings_fail_only_where_asked(tmp_path: Path) -> None:
+    made = project(tmp_path, {"repo/web.yaml": release()})
+
+    assert made.run("import", "repo", "--dry-run").code == 0
+    assert made.run("import", "repo", "--dry-run", "--fail-on", "warning").code == 1
+
+
+def test_out_is_the_root_of_a_new_platform_file(tmp_path: Path) -> None:
+    made = repository(tmp_path)
+    ran = made.run("import", "repo", "--platform", "new.yaml", "--out", "clusters/x")
+
+    assert ran.code == 0
+    assert "root: clusters/x\n" in (tmp_path / "new.yaml").read_text()
