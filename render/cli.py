@@ -15,7 +15,7 @@ import click
 
 from render import __version__
 from render.cli_diff import diff
-from render.cli_flux import flux
+from render.cli_flux import flux, renovate
 from render.cli_images import images, override
 from render.cli_import import import_
 from render.cli_options import (
@@ -199,7 +199,7 @@ def explain(code: str) -> None:
     click.echo(page(wanted), nl=False)
 
 
-for command in (diff, flux, images, import_, override, policy, sync):
+for command in (diff, flux, images, import_, override, policy, renovate, sync):
     cli.add_command(command)
 
 

@@ -1,4 +1,4 @@
-"""The commands about Flux itself: options in, calls and streams out."""
+"""The commands about Flux itself and beside it: options in, calls and streams out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from render.cli_options import CONTEXT, PATH, REPORTS, fail_on_option, format_option, print_report, quiet_option
+from render.cli_options import (
+    CONTEXT,
+    PATH,
+    REPORTS,
+    automation_option,
+    catalog_argument,
+    fail_on_option,
+    format_option,
+    platform_option,
+    print_report,
+    quiet_option,
+)
 
 if TYPE_CHECKING:
     from render.diagnostics import Diagnostic
@@ -111,3 +122,30 @@ def _tell(made: Rewrite, placed: PlacedTable | None, style: str, *, quiet: bool,
     if style != "github" and not in_place and not stops:
         # As text, which is what stands in for stdout where this command is called in-process.
         click.echo(made.made.decode(), nl=False)
+
+
+@click.command(
+    context_settings=CONTEXT,
+    epilog="Examples:\n\n  render renovate > renovate.json\n\n  render renovate catalog --no-image-automation",
+)
+@catalog_argument
+@platform_option()
+@automation_option("Handle the images that Flux would automate, too.")
+@format_option(("full", "concise"), "Form of the report.")
+@fail_on_option()
+@quiet_option
+def renovate(catalog: Path, platform_path: Path, automation: bool, style: str, fail_on: str, quiet: bool) -> None:
+    """Print a Renovate configuration for the charts of CATALOG, and for the images that Flux does not automate."""
+    from render.renovate import OutsideError, configure, last_line
+
+    try:
+        made = configure(catalog, platform_path, automation=automation)
+    except OutsideError as error:
+        raise click.UsageError(str(error)) from error
+    stops = made.failed or (fail_on == "warning" and bool(made.diagnostics))
+    print_report(made.diagnostics, made.sources, style)
+    if not stops:
+        click.echo(made.text, nl=False)
+        if not quiet:
+            click.echo(last_line(made), err=True)
+    sys.exit(EXIT_PROBLEMS if stops else 0)

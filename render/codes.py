@@ -467,6 +467,13 @@ CODES: dict[str, Page] = {
         "`render flux` changes the text of images and nothing else. An image that an alias repeats where none is meant, that spans "
         "lines of a text block, or that would be a number without quotes, has to be written out first.",
     ),
+    "R804": Page(
+        "A version that Renovate would not see, or see wrongly",
+        _W,
+        "`render renovate` runs the configuration that it prints on the catalog, as Renovate will. Its regular expressions read "
+        "block style and mappings in braces on one line. A version in another form, or text that looks like a version, is "
+        "told here.",
+    ),
     "R901": Page(
         "Part of a release",
         _W,
@@ -538,7 +545,7 @@ def document() -> str:
         "R5": "Output tree",
         "R6": "Image overrides",
         "R7": "Update policies",
-        "R8": "Flux's own images",
+        "R8": "Flux's own images, Renovate, new files",
         "R9": "Import",
     }
     out = ["# Diagnostics\n", "What `render explain CODE` prints. Codes are never given another meaning.\n"]

@@ -29,6 +29,12 @@ ELSEWHERE: dict[str, str] = {}
 HEADLINE = re.compile(r"^(?P<severity>error|warning)\[(?P<code>R\d{3})\]: (?P<message>.*)$", re.MULTILINE)
 
 
+def arguments_of(name: str) -> list[str]:
+    """The command line of a case."""
+    listed = FOLDER / name / "args.txt"
+    return listed.read_text().split() if listed.exists() else ["build"]
+
+
 def report_of(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> tuple[int, str]:
     """Run a case in a copy of its folder: exit code and all that is printed."""
     hidden = shutil.ignore_patterns("expected.txt", "args.txt", "templates")
@@ -42,8 +48,7 @@ def report_of(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
             "render",
             lambda kind, values: draw(kind, values, own if (own / f"{kind}.yaml.j2").exists() else None),
         )
-    listed = FOLDER / name / "args.txt"
-    arguments = listed.read_text().split() if listed.exists() else ["build"]
+    arguments = arguments_of(name)
     out = ["--out", "tree"] if arguments[0] in ("build", "check", "sync") else []
     code = run([*arguments, *out, "--format", "full"])
     printed = capsys.readouterr()
@@ -60,7 +65,8 @@ def test_report_is_the_expected_text(
         expected.write_text(report)
 
     assert expected.read_text() == report
-    assert code == (1 if "error[" in report else 0)
+    stops = ("error[" in report) or "--fail-on" in arguments_of(name)
+    assert code == (1 if stops else 0)
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if re.match(r"R\d{3}-", name)])

@@ -114,6 +114,11 @@ class Splicer:
                 return Anchor(self._names[number], self._uses[number])
         return None
 
+    def extent(self, place: Place) -> tuple[int, int] | None:
+        """Return where in the text the scalar at `place` begins and ends; None for one that cannot be told apart."""
+        span = self._spans.get(place)
+        return None if span is None else (span.start, span.end)
+
     def splice(self, values: Mapping[Place, str]) -> str:
         """Return the text with new values, each in its scalar's quotes; plain ones get quotes where they need them.
 
