@@ -244,8 +244,9 @@ def read_definitions(path: str, label: str, seen: Seen | None = None) -> Catalog
             file.faults.append(_kubernetes_object(source, key))
             continue
         value = Reader(source, file.faults).read(check, root, "")
-        refused = {fault.location for fault in file.faults}
-        file.faults += (fault for fault in _lint_scalars(source, root) if fault.location not in refused)
+        if not document.is_sound:
+            refused = {fault.location for fault in file.faults}
+            file.faults += (fault for fault in lint_scalars(source, root) if fault.location not in refused)
         if value is not INVALID and not any(fault.severity == "error" for fault in file.faults[before:]):
             assert type(root) is Mapping
             file.definitions.append(Definition(cast("Service", value), root, source, label))
@@ -289,7 +290,7 @@ def _hide_secrets(source: Source, root: Node) -> None:
         source.hide(literals)
 
 
-def _lint_scalars(source: Source, root: Node) -> list[Diagnostic]:
+def lint_scalars(source: Source, root: Node) -> list[Diagnostic]:
     """Return what the kustomize build would fail on, and plain scalars that two readers take differently.
 
     Each place once.

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from render.catalog import lint_scalars
 from render.yaml import lines
 from render.yaml.compose import compose
 from render.yaml.nodes import Mapping, Node, Scalar, Source
@@ -190,3 +191,13 @@ def test_a_file_with_a_slip_in_it_is_read_as_by_libyaml(path: Path, data: st.Dat
     at = data.draw(st.integers(0, len(text)))
     cut = data.draw(st.integers(0, 3))
     agrees(text[:at] + data.draw(PIECES | st.text(max_size=2)) + text[at + cut :])
+
+
+@given(st.lists(USUAL | LINE, max_size=8).map("\n".join))
+@example("a: yes\n")
+@example("a: [on]\n")
+@example("a: 0x1F\n")
+def test_a_sound_document_needs_no_other_look_at_its_scalars(text: str) -> None:
+    source = Source("f.yaml", text + "\n")
+    for document in lines.read(source) or ():
+        assert not document.is_sound or lint_scalars(source, document.root) == []

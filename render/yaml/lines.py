@@ -13,7 +13,7 @@ from typing import final
 
 from render.patterns import lazy
 from render.yaml.nodes import Document, Mapping, Node, Scalar, Sequence, Source
-from render.yaml.scalar import USUAL_KEYS
+from render.yaml.scalar import SOUND_VALUES, USUAL_KEYS
 
 MAX_DEPTH = 60
 MAX_FLOW_DEPTH = 20
@@ -75,7 +75,7 @@ def read(source: Source) -> list[Document] | None:
 class _Lines:
     """Keeps what is open around the innermost collection: the column, the node and the waiting key of each."""
 
-    __slots__ = ("documents", "lines", "open", "read_to", "root", "source")
+    __slots__ = ("documents", "is_sound", "lines", "open", "read_to", "root", "source")
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -85,6 +85,8 @@ class _Lines:
         self.read_to = 0
         """The last line of a literal block."""
         self.open: list[_Open] = []
+        # Usual keys are sound, and so is quoted text here, where all is printable.
+        self.is_sound = True
 
     def read(self) -> list[Document] | None:
         # The innermost collection is in local variables: most lines are an entry of it.
@@ -125,6 +127,8 @@ class _Lines:
             at += size + 2
             if rest[0] in _BEGINS_PLAIN and rest[-1] not in " :" and ": " not in rest and "#" not in rest:
                 entries.append((name, Scalar(rest, "", number, at + 1, len(rest))))
+                if not SOUND_VALUES[rest]:
+                    self.is_sound = False
                 continue
             value = self._value(rest.lstrip(" "), number, at + len(rest) - len(rest.lstrip(" ")), column)
             if value is None:
@@ -226,7 +230,7 @@ class _Lines:
         if self._close(top, -1) is None:
             return False
         if self.root is not None:
-            self.documents.append(Document(self.source, self.root))
+            self.documents.append(Document(self.source, self.root, is_sound=self.is_sound))
         return True
 
     def _value(self, rest: str, line: int, column: int, parent: int) -> Node | None:
@@ -244,12 +248,15 @@ class _Lines:
                 rest = rest.rstrip(" ")
             if ":" in rest and (": " in rest or rest[-1] == ":"):
                 return None
+            if not SOUND_VALUES[rest]:
+                self.is_sound = False
             return Scalar(rest, "", line, column + 1, len(rest))
         if first in ("", "#"):
             return _NOTHING
         if first == "|":
             return self._literal(rest, line, column + 1, parent)
         if first in "[{":
+            self.is_sound = False  # not looked at
             found = _flow(rest, 0, line, column + 1, 1)
             return found[0] if found is not None and _AFTER.match(rest, found[1]) else None
         return None

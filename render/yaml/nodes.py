@@ -154,11 +154,13 @@ class Source:
 class Document:
     """One YAML document of a file."""
 
-    __slots__ = ("root", "source")
+    __slots__ = ("is_sound", "root", "source")
 
-    def __init__(self, source: Source, root: Node) -> None:
+    def __init__(self, source: Source, root: Node, *, is_sound: bool = False) -> None:
         self.source = source
         self.root = root
+        self.is_sound = is_sound
+        """Whether every scalar is known to be one thing to both readers, and to be carried by kustomize."""
 
 
 def last_line(node: Node) -> int:

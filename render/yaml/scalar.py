@@ -35,6 +35,7 @@ _TRUE = frozenset(("true", "True", "TRUE"))
 _FALSE = frozenset(("false", "False", "FALSE"))
 _SIGS_TRUE = _TRUE | frozenset(("y", "Y", "yes", "Yes", "YES", "on", "On", "ON"))
 _SIGS_FALSE = _FALSE | frozenset(("n", "N", "no", "No", "NO", "off", "Off", "OFF"))
+_DIFFERING = (_SIGS_TRUE | _SIGS_FALSE) - _TRUE - _FALSE
 _INFINITIES = {
     sign + word: key for sign, key in (("", ".inf"), ("+", ".inf"), ("-", "-.inf")) for word in (".inf", ".Inf", ".INF")
 }
@@ -66,6 +67,8 @@ _TIMESTAMP = lazy(
 )
 
 _WORDS = frozenset(("y", "yes", "true", "on", "n", "no", "false", "off", "null"))
+_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+_SIMPLE = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-"
 _SIMPLE_KEY = lazy(r"[A-Za-z_][A-Za-z0-9_./-]*\Z")
 _SAFE = lazy(r"[A-Za-z_/][A-Za-z0-9_./-]*\Z")
 _DURATION = lazy(r"(?:[0-9]+(?:\.[0-9]+)?(?:ms|s|m|h))+\Z")
@@ -96,7 +99,10 @@ def is_plain(text: str) -> bool:
 
     An empty text is not: it is nothing at all.
     """
-    return _PLAIN.match(text) is not None and _BREAKS.search(text) is None and _UNREADABLE.search(text) is None
+    if _PLAIN.match(text) is None:
+        return False
+    # All that the two name are unprintable.
+    return text.isprintable() or (_BREAKS.search(text) is None and _UNREADABLE.search(text) is None)
 
 
 @lru_cache(_CACHE)
@@ -191,6 +197,9 @@ class Memo(dict[str, bool]):
 @lru_cache(_CACHE)
 def is_plain_string(text: str) -> bool:
     """Whether both readers take the plain text for exactly the string it spells, so that it needs no quotes."""
+    if text[:1] in _LETTERS and text.isascii() and not text.strip(_SIMPLE):
+        # Only words that begin with a letter are anything but strings.
+        return text not in _SIGS_TRUE and text not in _SIGS_FALSE and text not in _NULLS
     return is_plain(text) and sigs(text).kind == "string" and kyaml(text).kind == "string"
 
 
@@ -216,7 +225,13 @@ def keys_differ(text: str) -> bool:
     return sigs_key(text) != kyaml_key(text)
 
 
-SOUND_VALUES = Memo(lambda text: is_carried(text, plain=True) and not readers_differ(text))
+def _is_sound_value(text: str) -> bool:
+    if text[:1] in _LETTERS and text.isascii() and text.isprintable():
+        return text not in _DIFFERING
+    return is_carried(text, plain=True) and not readers_differ(text)
+
+
+SOUND_VALUES = Memo(_is_sound_value)
 """Whether a plain scalar is one value to both readers, and kustomize can write it."""
 SOUND_KEYS = Memo(lambda text: kyaml(text).kind == "string" and is_carried(text) and not keys_differ(text))
 """The same for a plain key, which must be a string."""
