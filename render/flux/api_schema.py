@@ -11,6 +11,7 @@ under `re.ASCII`, save that Python's `$` also matches before a newline at the en
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from render.flux.versions import FluxVersion
@@ -126,23 +127,53 @@ def newer_fields(schema: Schema, value: object, version: FluxVersion, path: Path
     `path` is where `value` stands. Fields that the table does not know and values of another type are left to the
     schema check.
     """
+    newer_there = _newer_part(schema, version)
+    return _newer_fields(newer_there, value, version, path) if newer_there else []
+
+
+_Newer = dict[str, "str | _Newer"]
+"""The part of a table that is newer than a version: a field's first version, or the part below it."""
+_ITEMS, _OTHERS = "[]", "{}"
+"""Keys of such a part for the items of a list, and the values of free keys."""
+_newer_parts: dict[tuple[int, FluxVersion], tuple[Schema, _Newer]] = {}
+
+
+def _newer_part(schema: Schema, version: FluxVersion) -> _Newer:
+    # The schema is kept, so that its identity stays its own.
+    known = _newer_parts.get((id(schema), version))
+    if known is None:
+        known = _newer_parts[id(schema), version] = (schema, _find_newer(schema, version))
+    return known[1]
+
+
+def _find_newer(schema: Schema, version: FluxVersion) -> _Newer:
+    made: _Newer = {}
+    fields = {**schema.get("properties", {}), _ITEMS: schema.get("items"), _OTHERS: schema.get("additionalProperties")}
+    for key, field in fields.items() if "type" in schema else ():
+        if not field:
+            continue
+        since = field.get("x-since") if key != _ITEMS else None
+        found = since if since is not None and not version.since(since) else _find_newer(field, version)
+        if found:
+            made[key] = found
+    return made
+
+
+def _newer_fields(part: _Newer, value: object, version: FluxVersion, path: Path) -> list[Problem]:
     problems: list[Problem] = []
-    if "type" not in schema:
-        return problems
+    steps: Iterable[tuple[str | int, object]] = ()
     if isinstance(value, dict):
-        properties: dict[str, Schema] = schema.get("properties", {})
-        others: Schema = schema.get("additionalProperties") or {}
-        for key, child in value.items():
-            field = properties.get(key, others)
-            since = field.get("x-since")
-            if since is not None and not version.since(since):
-                problems.append(newer(since, version, (*path, key)))
-            elif isinstance(child, dict | list):
-                problems += newer_fields(field, child, version, (*path, key))
+        steps = value.items()
     elif isinstance(value, list):
-        items: Schema = schema.get("items", {})
-        for index, child in enumerate(value):
-            problems += newer_fields(items, child, version, (*path, index))
+        steps = enumerate(value)
+    for step, child in steps:
+        below = part.get(_ITEMS if isinstance(step, int) else step)
+        if below is None and not isinstance(step, int):
+            below = part.get(_OTHERS)
+        if isinstance(below, str):
+            problems.append(newer(below, version, (*path, step)))
+        elif below:
+            problems += _newer_fields(below, child, version, (*path, step))
     return problems
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from render.catalog import Definition, PlatformFile
 from render.committed import Committed
@@ -51,6 +51,8 @@ class Context:
     """False when a file could not be read, so that a name may be missing from `headers`."""
     notes: TableNotes | None = None
     """What is surprising about the table; None without one."""
+    releases: dict[bool, dict[str, Any]] = field(default_factory=dict)
+    """The sound spec of a release for which the service says nothing, with automatic rollback and without."""
 
     @property
     def platform(self) -> Platform:

@@ -214,19 +214,21 @@ class Release(Part):
         check_list(self.definition, self.report, "postRenderers", self.context.flux)
         if self.report.failed or chart is None:
             return None
-        spec = self._merged(rollback=rollback)
-        if plain(spec["interval"]) is None:
-            written = self._written(("interval",))
-            message = f"`{written.field}` must be a duration, not null"
-            self._error("R401", written, message, "the Flux API refuses a HelmRelease without it", "remove it")
-        if rollback:
-            self._check_rollback(spec)
+        before = len(self.report.items)
+        # Without a `release` of its own a service has what others have, which is checked once if it is sound.
+        common = self.context.releases.get(rollback) if self.own is None else None
+        merged = self._merged(rollback=rollback) if common is None else common
+        spec = dict(merged)
+        if common is None:
+            self._check_merged(spec, rollback=rollback)
         self._check_name(spec)
         self._check_hooks(spec)
         self._check_chart(chart)
         spec["chart"] = chart.chart and merge(chart.chart, spec.get("chart") or {})
         spec["chartRef"] = chart.chart_ref
-        self._check_rules(spec)
+        self._check_rules(spec if common is None else {"chart": spec["chart"], "chartRef": spec["chartRef"]})
+        if self.own is None and len(self.report.items) == before:
+            self.context.releases[rollback] = merged
         spec["dependsOn"] = depends_on or None
         spec["valuesFrom"] = service.values_from or None
         spec["postRenderers"] = self._post_renderers() or None
@@ -303,6 +305,14 @@ class Release(Part):
                 cause="the release has `chartRef`, and the source object says how it is fetched",
                 hint="remove it",
             )
+
+    def _check_merged(self, spec: dict[str, Any], *, rollback: bool) -> None:
+        if plain(spec["interval"]) is None:
+            written = self._written(("interval",))
+            message = f"`{written.field}` must be a duration, not null"
+            self._error("R401", written, message, "the Flux API refuses a HelmRelease without it", "remove it")
+        if rollback:
+            self._check_rollback(spec)
 
     def _check_rollback(self, spec: dict[str, Any]) -> None:
         """Refuse settings of the service that would defeat the automatic rollback."""
