@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from render.diagnostics import Diagnostic, Location, RenderError
 from render.patterns import lazy
 from render.yaml.emit import Emitter, derives_wide
+from render.yaml.scalar import quote
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -106,7 +107,12 @@ class _FlatTemplate:
             for indent, key, name in self.steps:
                 if not name:
                     out.append(indent)
-                elif (value := values[name]) is not None:
+                elif (value := values[name]) is None:
+                    continue
+                elif type(value) is str and key and "\n" not in value:
+                    # Half of all values: one line of text.
+                    out.append(f"{indent}{key}: {quote(value)}\n")
+                else:
                     emitter.write(out, indent, key, value)
         except KeyError as error:
             if error.args != (name,):

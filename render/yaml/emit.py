@@ -8,7 +8,6 @@ blocks only where kyaml keeps them, nothing folded or wrapped.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import final
 
@@ -111,32 +110,37 @@ class Emitter:
 
     def _fields(self, out: list[str], first: str, indent: str, value: dict[str, Value] | Mapping) -> None:
         """Write entries, the first one after `first` (indentation, perhaps with `- `)."""
-        entries: Iterable[tuple[str, Value]]
         if type(value) is Mapping:
-            entries = [(_scalar(k.text, k.style), v) for k, v in value.entries]
-        else:
-            assert isinstance(value, dict)
-            entries = [(quote(k), v) for k, v in value.items() if v is not None]
-        for key, inner in entries:
-            # Most values are one line of text.
-            if type(inner) is Scalar and "\n" not in inner.text:
-                out.append(f"{first}{key}: {_scalar(inner.text, inner.style)}\n")
-            elif type(inner) is str and "\n" not in inner:
-                out.append(f"{first}{key}: {quote(inner)}\n")
+            for key, inner in value.entries:
+                name = _scalar(key.text, key.style)
+                # Most values are one line of text.
+                if type(inner) is Scalar and "\n" not in inner.text:
+                    out.append(f"{first}{name}: {_scalar(inner.text, inner.style)}\n")
+                else:
+                    self._entry(out, first, indent, name, inner)
+                first = indent
+            return
+        assert isinstance(value, dict)
+        for word, other in value.items():
+            if other is None:
+                continue
+            if type(other) is str and "\n" not in other:
+                out.append(f"{first}{quote(word)}: {quote(other)}\n")
+            elif type(other) is Scalar and "\n" not in other.text:
+                out.append(f"{first}{quote(word)}: {_scalar(other.text, other.style)}\n")
             else:
-                self._entry(out, first, indent, key, inner)
+                self._entry(out, first, indent, quote(word), other)
             first = indent
 
     def _entry(self, out: list[str], first: str, indent: str, key: str, value: Value) -> None:
         kind = type(value)
-        if kind is Scalar or kind is str:
-            out.append(f"{first}{key}: {self._text(value, indent)}\n")
-        elif kind is Mapping or kind is dict:
-            if value.entries if kind is Mapping else any(v is not None for v in value.values()):  # type: ignore[union-attr]
-                out.append(f"{first}{key}:\n")
-                self._fields(out, indent + "  ", indent + "  ", value)  # type: ignore[arg-type]
-            else:
-                out.append(f"{first}{key}: {{}}\n")
+        if kind is Mapping or kind is dict:
+            # Of a mapping without entries nothing is written after this line, which is then put right.
+            out.append(f"{first}{key}:\n")
+            before = len(out)
+            self._fields(out, indent + "  ", indent + "  ", value)  # type: ignore[arg-type]
+            if len(out) == before:
+                out[-1] = f"{first}{key}: {{}}\n"
         elif kind is Sequence or kind is list:
             items = value.items if kind is Sequence else value  # type: ignore[union-attr]
             if items:
@@ -155,9 +159,9 @@ class Emitter:
                 value = value.value
             kind = type(value)
             if kind is Mapping or kind is dict:
-                if value.entries if kind is Mapping else any(v is not None for v in value.values()):  # type: ignore[union-attr]
-                    self._fields(out, first + "- ", indent + "  ", value)  # type: ignore[arg-type]
-                else:
+                before = len(out)
+                self._fields(out, first + "- ", indent + "  ", value)  # type: ignore[arg-type]
+                if len(out) == before:
                     out.append(f"{first}- {{}}\n")
             elif kind is Sequence or kind is list:
                 inner = value.items if kind is Sequence else value  # type: ignore[union-attr]
@@ -171,15 +175,15 @@ class Emitter:
 
     def _text(self, value: Value, indent: str) -> str:
         """Return a scalar; a literal block spans lines, its text two spaces deeper than `indent`."""
+        if isinstance(value, Marked):
+            text = double_quoted(value.text)
+            return f'{text} # {{"$imagepolicy": "{value.marker}"}}' if value.marker else text
         if isinstance(value, Scalar):
             if "\n" in value.text and is_literal(value.text):
                 return _literal(value.text, indent)
             return _scalar(value.text, value.style)
         if isinstance(value, str):
             return _literal(value, indent) if "\n" in value and is_literal(value) else quote(value)
-        if isinstance(value, Marked):
-            text = double_quoted(value.text)
-            return f'{text} # {{"$imagepolicy": "{value.marker}"}}' if value.marker else text
         if isinstance(value, bool):
             return "true" if value else "false"
         if isinstance(value, int):

@@ -75,7 +75,7 @@ def read(source: Source) -> list[Document] | None:
 class _Lines:
     """Keeps what is open around the innermost collection: the column, the node and the waiting key of each."""
 
-    __slots__ = ("documents", "is_sound", "lines", "open", "read_to", "root", "source")
+    __slots__ = ("above", "documents", "is_sound", "lines", "read_to", "root", "source")
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -84,14 +84,14 @@ class _Lines:
         self.root: Node | None = None
         self.read_to = 0
         """The last line of a literal block."""
-        self.open: list[_Open] = []
+        self.above: list[_Open] = []
         # Usual keys are sound, and so is quoted text here, where all is printable.
         self.is_sound = True
 
     def read(self) -> list[Document] | None:
         # The innermost collection is in local variables: most lines are an entry of it.
-        top = self._bottom()
-        column, entries = -1, None
+        top, above = self._bottom(), self.above
+        column, entries = -1, top.entries
         for number, (indent, dash, key, rest) in enumerate(_LINE.findall(self.source.text), 1):
             if number <= self.read_to:
                 continue
@@ -110,11 +110,23 @@ class _Lines:
                 top, column, entries = found, found.column, found.entries
                 continue
             if at != column or entries is None:
-                found = self._enter(top, number, at)
-                if found is None:
+                while column > at:
+                    if not top.is_sound():
+                        return None
+                    top = above.pop()
+                    column = top.column
+                if column == at and top.entries is None:
+                    # A list may stand in the column of its key.
+                    top = above.pop()
+                    column = top.column
+                if column != at:
+                    mapping = Mapping([], number, at + 1)
+                    if not self._begin(top, mapping, at):
+                        return None
+                    top, column = _Open(at, mapping), at
+                entries = top.entries
+                if entries is None:
                     return None
-                top, column, entries = found, at, found.entries
-                assert entries is not None
             if top.waiting is not None:
                 top.end_value()
             if not USUAL_KEYS[key]:
@@ -143,7 +155,7 @@ class _Lines:
 
     def _bottom(self) -> _Open:
         """Return what lies below all collections of a document."""
-        self.open = []
+        self.above.clear()
         self.root = None
         return _Open(-1, None)
 
@@ -152,35 +164,23 @@ class _Lines:
         while top.column > column:
             if not top.is_sound():
                 return None
-            top = self.open.pop()
+            top = self.above.pop()
         return top
 
-    def _begin(self, top: _Open, node: Mapping | Sequence, column: int) -> _Open | None:
-        """Begin a collection as the value of the key that waits for one, or as the document; None if none does."""
+    def _begin(self, top: _Open, node: Mapping | Sequence, column: int) -> bool:
+        """Begin a collection as the value of the key that waits for one, or as the document; False if none does."""
         if top.node is None:
             if self.root is not None or column:
-                return None
+                return False
             self.root = node
-        elif top.entries is not None and top.waiting is not None and len(self.open) < MAX_DEPTH:
+        elif top.entries is not None and top.waiting is not None and len(self.above) < MAX_DEPTH:
             top.entries.append((top.waiting, node))
             node.key_node = top.waiting
             top.waiting = None
         else:
-            return None
-        self.open.append(top)
-        return _Open(column, node)
-
-    def _enter(self, top: _Open, number: int, column: int) -> _Open | None:
-        """Return the mapping that a key in this column belongs to."""
-        above = self._close(top, column)
-        if above is not None and above.column == column and above.entries is None:
-            # A list may stand in the column of its key.
-            above = self.open.pop()
-        if above is None:
-            return None
-        if above.column == column:
-            return above if above.entries is not None else None
-        return self._begin(above, Mapping([], number, column + 1), column)
+            return False
+        self.above.append(top)
+        return True
 
     def _item(self, top: _Open, rest: str, number: int, column: int) -> _Open | None:
         """Take a line that begins with `- `, and return the innermost collection after it."""
@@ -188,9 +188,10 @@ class _Lines:
         if above is None:
             return None
         if above.column != column or type(above.node) is not Sequence:
-            above = self._begin(above, Sequence([], number, column + 1), column)
-            if above is None:
+            sequence = Sequence([], number, column + 1)
+            if not self._begin(above, sequence, column):
                 return None
+            above = _Open(column, sequence)
         assert type(above.node) is Sequence
         column += 2
         _, dash, key, text = _LINE.findall(rest + "\n")[0]
@@ -205,10 +206,10 @@ class _Lines:
         inner: Mapping | Sequence
         inner = Sequence([], number, column + 1) if dash else Mapping([], number, column + 1)
         above.node.items.append(inner)
-        self.open.append(above)
+        self.above.append(above)
         top = _Open(column, inner)
         if dash:
-            return self._item(top, text, number, column) if len(self.open) < MAX_DEPTH else None
+            return self._item(top, text, number, column) if len(self.above) < MAX_DEPTH else None
         if not USUAL_KEYS[key]:
             return None
         name = Scalar(key, "", number, column + 1, len(key))
