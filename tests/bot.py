@@ -92,12 +92,15 @@ class Document:
     head: list[str] = field(default_factory=list)
     foot: list[str] = field(default_factory=list)
     foot_apart: bool = False
+    unmodelled: str = ""
+    """Why it is not known how the document is written; whether anything in it changes is."""
 
 
-def rewrite(text: bytes | str, policies: list[dict[str, Any]]) -> str | None:
+def rewrite(text: bytes | str, policies: list[dict[str, Any]], name: str = "file.yaml") -> str | None:
     """The file after the bot's run, or None if the bot leaves it alone (nothing to change, or unreadable to kyaml).
 
-    Each policy is `{namespace, name, image, tag, digest}`; one without `image` has no latest reference yet.
+    `name` is the file's own, of which annotations may speak. Each policy is
+    `{namespace, name, image, tag, digest}`; one without `image` has no latest reference yet.
     """
     if isinstance(text, bytes):
         text = text.decode()
@@ -118,15 +121,27 @@ def rewrite(text: bytes | str, policies: list[dict[str, Any]]) -> str | None:
             return None
         if isinstance(read, Document):
             documents.append(read)
-    if len(chunks) == 1 and documents and _kind(documents[0].root) in ("List", "ResourceList"):
-        raise NotModelled("a list of objects")
+    if any(_is_misplaced(document.root, name) for document in documents):
+        # The run stops at this file, and no file is changed.
+        return None
+    only = documents[0].root if len(documents) == len(chunks) == 1 else None
+    if only is not None and _kind(only) in ("List", "ResourceList") and _get(only, "items") is not None:
+        # The items go into files of their own.
+        return None
     changes = [_update(document.root, setters, in_sequence=False) for document in documents]
     if not any(changes):
         return None
     for document in documents[:-1]:
         if document.foot:
             raise NotModelled("a comment at the end of a document that is not the last")
-    return "---\n".join(_write(document) for document in documents)
+    for document in documents:
+        if document.unmodelled:
+            raise NotModelled(document.unmodelled)
+        _drop_empty(document)
+    written = [_write(document) for document in documents]
+    if any(text.endswith("\n\n") for text in written[:-1]):
+        raise NotModelled("a block that keeps its line breaks at the end of a document that is not the last")
+    return "---\n".join(written)
 
 
 def _setters(policies: list[dict[str, Any]]) -> dict[str, str] | None:
@@ -219,12 +234,14 @@ def _read(chunk: str) -> Document | bool | None:
         text = "\n" * chunk[: start.end()].count("\n") + chunk[start.end() :]
     else:
         text = chunk
+    if re.match(r"(?:[ \t]*(?:#.*)?\n)*%", chunk):
+        return False
     if _ODD_BREAKS.search(text) or re.search(r"(?m)^(?:---|%)", text):
         raise NotModelled("an odd line break, a second separator or a directive")
+    # To PyYAML a tab before a comment is an error.
+    text = re.sub(r"(?m)^([^\"'#|>]*\S)\t+(?=#)", r"\1 ", text)
     if not re.sub(r"(?m)^[ \t]*#.*$", "", text).strip():
         return None
-    if re.match(r"\s*[{]", re.sub(r"(?m)^[ \t]*#.*$", "", text)):
-        raise NotModelled("a flow collection as the root")
     end = re.search(r"(?m)^\.\.\.[ \t]*\n?\Z", text)
     if end:
         text = text[: end.start()]
@@ -233,6 +250,8 @@ def _read(chunk: str) -> Document | bool | None:
     try:
         events = list(yaml.parse(text, Loader=yaml.SafeLoader))
     except yaml.YAMLError as error:
+        if getattr(error, "problem", "").startswith("expected '<document start>'"):
+            return False
         if "\t" not in text and getattr(error, "problem", "") in _UNREADABLE:
             return False
         raise NotModelled(f"unreadable: {error}") from error
@@ -246,8 +265,9 @@ def _read(chunk: str) -> Document | bool | None:
     if metadata is not None and not isinstance(metadata, Mapping) and not _null(metadata):
         return False
     document = Document(root, chunk)
+    if root.flow:
+        raise NotModelled("a flow collection as the root")
     _Comments(text, reader, document).attach()
-    _drop_empty(document)
     return document
 
 
@@ -267,6 +287,8 @@ class _Reader:
         self.text = text
         self.events = [event for event in events if not isinstance(event, yaml.StreamStartEvent | yaml.StreamEndEvent)]
         self.position = 0
+        self.dash = 0
+        """The line of the last item's dash."""
         self.scalars: list[Scalar] = []
         self.blocks: list[Mapping | Sequence] = []
         self.flows: list[Mapping | Sequence] = []
@@ -336,26 +358,32 @@ class _Reader:
             begin = self.events[self.position].start_mark
             if not node.flow:
                 self._register_item(node, begin)
+            line = self.dash
             item = self._node()
             if not node.flow:
-                self._check_item(node, item, begin)
+                self._check_item(node, item, line)
             node.items.append(item)
         self._close(node)
         return node
 
     def _register_item(self, sequence: Sequence, begin: Any) -> None:
-        line = self.text.split("\n")[begin.line]
-        if line[sequence.column : sequence.column + 1] != "-" or begin.column <= sequence.column:
-            raise NotModelled("a dash on a line of its own")
-        if begin.line not in self.lines:
-            self.lines[begin.line] = (sequence.column, sequence)
+        line = begin.line
+        if not self.text[: begin.index].rpartition("\n")[2].strip(" "):
+            # The dash is on a line of its own, and is joined with its item.
+            before = self.text[: begin.index].rstrip(" \n")
+            if not before.endswith("-") or before.rpartition("\n")[2].strip(" ") != "-":
+                raise NotModelled("a dash on a line of its own, with a comment")
+            line = before.count("\n")
+        if line not in self.lines:
+            self.lines[line] = (sequence.column, sequence)
+        self.dash = line
 
-    def _check_item(self, sequence: Sequence, item: Node, begin: Any) -> None:
+    def _check_item(self, sequence: Sequence, item: Node, line: int) -> None:
         if isinstance(item, Scalar) and item.absent:
             raise NotModelled("an absent item")
         self.values.append(item)
-        if self.lines[begin.line] == (sequence.column, sequence):
-            self.lines[begin.line] = (sequence.column, item)
+        if self.lines[line] == (sequence.column, sequence):
+            self.lines[line] = (sequence.column, item)
 
     def _mapping(self, event: Any) -> Mapping:
         node = Mapping(**self._place(event), flow=bool(event.flow_style))
@@ -445,7 +473,9 @@ class _Comments:
             key = entry.key
             if key.last_line == number and re.fullmatch(r":[ \t]+", before[key.end - self.starts[number] :]):
                 if not isinstance(entry.value, Mapping) or entry.value.flow:
-                    raise NotModelled("a comment after the key of what is no mapping")
+                    if isinstance(entry.value, Scalar):
+                        raise NotModelled("a comment after the key of a scalar")
+                    self.document.unmodelled = "a comment after the key of what is no mapping"
                 entry.comment = text
                 return
         raise NotModelled("a comment in an odd place")
@@ -533,24 +563,53 @@ def _kind(root: Mapping) -> str | None:
     return kind.value if isinstance(kind, Scalar) else None
 
 
+_PATHS = ("config.kubernetes.io/path", "internal.config.kubernetes.io/path")
+_STRIPPED = {
+    *_PATHS,
+    "config.kubernetes.io/index",
+    "internal.config.kubernetes.io/index",
+    "internal.config.kubernetes.io/seqindent",
+}
+
+
+def _annotations(root: Mapping) -> dict[str, Node]:
+    metadata = _get(root, "metadata")
+    annotations = _get(metadata, "annotations") if isinstance(metadata, Mapping) else None
+    entries = annotations.entries if isinstance(annotations, Mapping) else []
+    return {entry.key.value: entry.value for entry in entries if isinstance(entry.key, Scalar)}
+
+
+def _is_misplaced(root: Mapping, name: str) -> bool:
+    """Whether an annotation names another file than the one it is in."""
+    places = [value for key, value in _annotations(root).items() if key in _PATHS]
+    return any(not isinstance(place, Scalar) or place.value != name for place in places)
+
+
 def _drop_empty(document: Document) -> None:
-    metadata = _get(document.root, "metadata")
+    """Drop annotations of kyaml's own, then annotations and metadata that are empty."""
+    root = document.root
+    metadata = _get(root, "metadata")
     if metadata is None:
         return
+    if isinstance(metadata, Mapping):
+        for key in _annotations(root):
+            own = "config.kubernetes.io/" in key or "config.k8s.io/" in key
+            if own and key not in _STRIPPED:
+                raise NotModelled("an annotation of kyaml's own")
+        annotations = _get(metadata, "annotations")
+        if isinstance(annotations, Mapping):
+            _drop(annotations, *_STRIPPED)
+        if annotations is not None and (not isinstance(annotations, Mapping) or not annotations.entries):
+            _drop(metadata, "annotations")
     if _null(metadata) or (isinstance(metadata, Mapping) and not metadata.entries):
-        raise NotModelled("empty metadata")
-    assert isinstance(metadata, Mapping)
-    annotations = _get(metadata, "annotations")
-    if annotations is None:
-        return
-    if not isinstance(annotations, Mapping) or not annotations.entries:
-        raise NotModelled("empty or odd annotations")
-    for entry in annotations.entries:
-        assert isinstance(entry.key, Scalar)
-        if "config.kubernetes.io/" in entry.key.value or "config.k8s.io/" in entry.key.value:
-            raise NotModelled("an annotation of kyaml's own")
-        if not isinstance(entry.value, Scalar) or entry.value.resolved != "!!str":
-            raise NotModelled("an annotation that is no string")
+        _drop(root, "metadata")
+
+
+def _drop(mapping: Mapping, *keys: str) -> None:
+    gone = [entry for entry in mapping.entries if isinstance(entry.key, Scalar) and entry.key.value in keys]
+    if any(entry.head or entry.comment or entry.foot for entry in gone):
+        raise NotModelled("a comment on what is dropped")
+    mapping.entries = [entry for entry in mapping.entries if not any(entry is one for one in gone)]
 
 
 def wide(text: str) -> bool:
@@ -579,8 +638,6 @@ def _write(document: Document) -> str:
         if writer.open_ended:
             raise NotModelled("a comment after a block that keeps its line breaks")
         writer.lines += ([""] if document.foot_apart else []) + document.foot
-    elif writer.open_ended:
-        raise NotModelled("a block that keeps its line breaks at the end")
     return "\n".join(writer.lines) + "\n"
 
 
