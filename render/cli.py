@@ -34,6 +34,7 @@ from render.cli_options import (
 )
 from render.cli_policy import policy
 from render.cli_sync import sync
+from render.cli_writeback import write_back
 from render.files import Seen
 from render.structs import struct
 
@@ -199,7 +200,7 @@ def explain(code: str) -> None:
     click.echo(page(wanted), nl=False)
 
 
-for command in (diff, flux, images, import_, override, policy, renovate, sync):
+for command in (diff, flux, images, import_, override, policy, renovate, sync, write_back):
     cli.add_command(command)
 
 

@@ -405,6 +405,18 @@ CODES: dict[str, Page] = {
         "`check --tree` looks at every HelmRelease of a folder. Its last post-renderer must be the table of the platform "
         "file, or its images are pulled by other rules. A file that names a HelmRelease and cannot be read is a warning.",
     ),
+    "R611": Page(
+        "A write credential that is not encrypted",
+        _E,
+        "`imageAutomation.secretFile` names a Secret in the tree that SOPS has not encrypted, or a file that cannot be read. "
+        "Encrypt it before it is committed; a credential that was committed in plain text is to be replaced.",
+    ),
+    "R612": Page(
+        "A write credential that nothing decrypts",
+        _E,
+        "The Secret is encrypted with SOPS, and the Flux Kustomizations do not say how to decrypt it: Flux refuses such a "
+        "Secret, and the whole folder with it.",
+    ),
     "R701": Page(
         "Not a version range",
         _E,

@@ -10,7 +10,10 @@ from pathlib import Path
 
 from render.build import HEADER, Build, digest_of
 from render.catalog import reason_of, shown_path
+from render.credential import FOLDER as CREDENTIALS
+from render.credential import check_file
 from render.diagnostics import Diagnostic, Location
+from render.files import read_bytes
 from render.guard import carries_table, divisions, moved, reinstalls, service_of, table_upgrades
 from render.redact import printable, redact
 from render.strays import Strays
@@ -185,7 +188,10 @@ class _Comparison:
     def look_for_foreign(self) -> None:
         """Report files that the catalog names and people have not put there."""
         for path, place in self.build.foreign:
-            if not self._wants(path) or os.path.exists(f"{self.top}/{path}"):
+            if not self._wants(path):
+                continue
+            if os.path.exists(f"{self.top}/{path}"):
+                self._look_at_credential(path)
                 continue
             folder = "/".join(path.split("/")[:2])
             self.made.diagnostics.append(
@@ -197,6 +203,20 @@ class _Comparison:
                     hint=f"put it at `{shown_path(self.root / path)}`, or remove the entry",
                 )
             )
+
+    def _look_at_credential(self, path: str) -> None:
+        platform = self.build.platform
+        if path.startswith(f"{CREDENTIALS}/") and platform is not None:
+            try:
+                data = read_bytes(f"{self.top}/{path}")
+            except OSError as error:
+                place = Location(shown_path(self.root / path))
+                hint = "make it a file that may be read"
+                self.made.diagnostics.append(
+                    Diagnostic(place, "R507", f"the file cannot be read: {reason_of(error)}", hint=hint)
+                )
+            else:
+                self.made.diagnostics += check_file(self.root / path, data, platform.platform)
 
     def run(self) -> None:
         """Compare all files."""

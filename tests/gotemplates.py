@@ -132,27 +132,30 @@ REFUSED = (
     '{{ range .A }}{{ block "x" . }}{{ break }}{{ end }}{{ end }}',
 )
 
-_VALUES = (
-    ". $ .A $.B .A.B $x (.A) (print .A) (.A).B print printf index eq nofunction nil true "
-    "1 -1 1.5 0x1 08 1_0 1i 1+2i 'a' '' \"a\" \"\\q\" `r`"
-)
-
-
+_VALUES = ". $ .A $.B .A.B (.A) (print .A) (.A).B print index true 1 -1 1.5 0x1 1_0 1i 1+2i 'a' \"a\" `r`"
+_STARTS = "print index printf eq .A $ $.B (.A).B (print)"
+"""Values that may stand anywhere in a pipeline."""
+_ODD = "nil $x nofunction 08 '' \"\\q\" 1.A 1a .A$ | ( ) , = := ! ' `"
 _NOISE = " .$()|:=,\"`'\\abAB01_exi+-/*}{"
 
 
 @st.composite
 def pipelines(draw: st.DrawFn) -> str:
     """The inside of an action, most often a sound one."""
-    values = st.lists(st.sampled_from(_VALUES.split()), min_size=1, max_size=3).map(" ".join)
-    text = draw(st.sampled_from((" | ", "|", " "))).join(draw(st.lists(values, min_size=1, max_size=2)))
-    return draw(st.sampled_from(("", "", "", "$x := ", "$x = ", "$x, $y := ", "$x, "))) + text
+    words = st.sampled_from(_VALUES.split())
+    commands = [" ".join(draw(st.lists(words, min_size=1, max_size=3)))]
+    later = st.tuples(st.sampled_from(_STARTS.split()), st.lists(words, max_size=2))
+    commands += [" ".join([start, *more]) for start, more in draw(st.lists(later, max_size=2))]
+    if draw(st.integers(0, 7)) == 0:
+        commands.insert(draw(st.integers(0, len(commands))), draw(st.sampled_from(_ODD.split())))
+    text = draw(st.sampled_from((" | ", "|"))).join(commands)
+    return draw(st.sampled_from(("", "", "", "", "", "", "$x := ", "$x := ", "$y = ", "$x, $y := "))) + text
 
 
 @st.composite
 def fragments(draw: st.DrawFn) -> str:
     """A piece of a template; pieces in a row make one that Go may take."""
-    kind = draw(st.sampled_from(("action", "action", "control", "open", "close", "text", "noise")))
+    kind = draw(st.sampled_from(("action", "action", "action", "control", "control", "text", "open", "close", "noise")))
     left, right = (
         draw(st.sampled_from(("{{", "{{ ", "{{- ", "{{-", "{{\n"))),
         draw(st.sampled_from(("}}", " }}", " -}}", "-}}"))),
@@ -164,7 +167,7 @@ def fragments(draw: st.DrawFn) -> str:
         case "control":
             word = draw(st.sampled_from(("if", "range", "with")))
             middle = draw(
-                st.sampled_from(("", "{{else}}", "{{ else if .A }}", "{{else with .A}}", "{{break}}", "{{ $x }}"))
+                st.sampled_from(("", "a", "{{else}}", "{{ . }}", "{{ else if .A }}", "{{break}}", "{{ $x }}"))
             )
             return f"{left}{word} {pipeline}{right}{middle}{{{{end}}}}"
         case "open":

@@ -21,7 +21,10 @@ LAYERS = (
     ("plan",),
     ("templates",),
     ("identities", "texts"),
-    ("guard",),
+    (
+        "guard",
+        "credential",
+    ),
     ("build",),
     ("writer", "strays", "tree"),
     ("report", "inventory", "carried", "policies", "override", "importing"),

@@ -32,8 +32,11 @@ class Written:
         self.source = source
 
 
-def check_platform(file: PlatformFile, *, automation: bool) -> list[Diagnostic]:
-    """Return what is wrong with a platform file whose schema holds."""
+def check_platform(file: PlatformFile, *, automation: bool, needs_git: bool = False) -> list[Diagnostic]:
+    """Return what is wrong with a platform file whose schema holds.
+
+    `needs_git` asks for a source that the image bot can commit to, whether the tree has a bot or not.
+    """
     report = Report(file.source)
     _check_root(file, report)
     for key, entry in file.platform.charts.items():
@@ -44,6 +47,8 @@ def check_platform(file: PlatformFile, *, automation: bool) -> list[Diagnostic]:
     _check_credentials(file, report)
     check_table(report, file.root.get("fluxImageOverrides"), "fluxImageOverrides")
     _check_automation(file, report, automation=automation)
+    if needs_git or (automation and file.platform.image_automation.enabled):
+        _check_git(file, report)
     _check_source(file, report)
     _check_decryption(file, report)
     _check_defaults(file, report)
@@ -197,15 +202,6 @@ def _check_automation(file: PlatformFile, report: Report, *, automation: bool) -
             cause="Flux refuses a commit author without an address",
             hint="add `email: …`",
         )
-    source = file.platform.flux.source
-    if source.kind != "GitRepository":
-        report.error(
-            "R401",
-            node_at(file.root, "flux", "source", "kind"),
-            f"image automation needs a GitRepository, and `flux.source` has the kind `{source.kind}`",
-            cause="it commits to the repository that it checks out",
-            hint="set `imageAutomation.enabled: false`, or name a GitRepository",
-        )
     refspec = settings.push_refspec
     if refspec is not None and not _is_refspec(refspec):
         report.error(
@@ -216,6 +212,18 @@ def _check_automation(file: PlatformFile, report: Report, *, automation: bool) -
             hint="write `source:destination`, such as `refs/heads/main:refs/heads/bot`",
         )
     _check_settings(file, report, node)
+
+
+def _check_git(file: PlatformFile, report: Report) -> None:
+    source = file.platform.flux.source
+    if source.kind != "GitRepository":
+        report.error(
+            "R401",
+            node_at(file.root, "flux", "source", "kind"),
+            f"image automation needs a GitRepository, and `flux.source` has the kind `{source.kind}`",
+            cause="it commits to the repository that it checks out",
+            hint="set `imageAutomation.enabled: false`, or name a GitRepository",
+        )
 
 
 def _is_refspec(text: str) -> bool:

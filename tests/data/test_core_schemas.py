@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from render.flux.api_core import CORE
+from tests.project import project
 
 SCHEMAS = Path(os.environ.get("RENDER_SHARED", Path(__file__).parents[3] / "shared")) / "schemas"
 pytestmark = pytest.mark.skipif(not SCHEMAS.is_dir(), reason="the JSON schemas are not here")
@@ -153,3 +155,15 @@ def test_comparison_notices_a_lost_field_a_changed_type_and_a_lost_requirement()
     ours, theirs = rows(CORE["Probe"], "Probe"), their_rows(changed, "Probe")
     differing = {path for path in ours | theirs if ours.get(path) != theirs.get(path)}
     assert {"Probe.periodSeconds", "Probe.httpGet.port", "Probe.grpc"} == differing
+
+
+@pytest.mark.parametrize("ssh", [[], ["--ssh"]])
+def test_secret_of_the_write_credential_is_a_secret(tmp_path: Path, ssh: list[str]) -> None:
+    text = project(tmp_path, {}).run("write-back", "secret", *ssh).out
+    filled = yaml.safe_load(text.replace('""', '"filled in"'))
+
+    schema = json.loads((SCHEMAS / "core/secret_v1.json").read_text())
+    assert set(filled) <= set(schema["properties"])
+    assert set(filled["metadata"]) == {"name", "namespace"}
+    assert schema["properties"]["stringData"]["additionalProperties"] == {"type": "string"}
+    assert all(isinstance(value, str) for value in filled["stringData"].values())

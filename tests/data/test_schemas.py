@@ -27,6 +27,8 @@ jsonschema_rs = pytest.importorskip("jsonschema_rs", exc_type=ImportError)
 WITHOUT_SCHEMA = {
     # A file of kustomize, and no object of any cluster.
     ("kustomize.config.k8s.io/v1beta1", "Kustomization"),
+    # promtool checks its rules.
+    ("monitoring.coreos.com/v1", "PrometheusRule"),
     # Kinds of others, written by hand in `extraObjects`.
     ("cert-manager.io/v1", "ClusterIssuer"),
     ("external-secrets.io/v1beta1", "ClusterSecretStore"),
