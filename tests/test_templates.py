@@ -145,5 +145,4 @@ def test_shipped_templates_name_the_field_that_a_value_fills(path: Path) -> None
         ("labels", "selector"),
         ("spec", "pod"),
         ("spec", "instance"),
-        ("branch", "pushBranch"),
     }

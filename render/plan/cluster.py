@@ -129,9 +129,11 @@ def _plan_automation(context: Context, made: ClusterFiles, services: list[Render
             "author": author,
             "messageTemplate": message,
             "signingKey": settings.signing_key,
-            "pushBranch": settings.push_branch or branch,
-            "pushRefspec": settings.push_refspec,
-            "pushOptions": dict(settings.push_options) or None,
+            "push": {
+                "branch": settings.push_branch or branch,
+                "refspec": settings.push_refspec,
+                "options": dict(settings.push_options) or None,
+            },
             "policySelector": settings.policy_selector,
             "path": bot_path(context, services),
         }
