@@ -374,6 +374,7 @@ def _summary(made: Build, changes: Changes | None) -> dict[str, object]:
             "unchanged": changes.unchanged,
             "uninstalled": changes.uninstalled,
             "deletedWorkloads": changes.deleted,
+            "deletedMachines": changes.deleted_machines,
         }
         services, held = changes.services, changes.kept
     kept = [{"policy": policy, "catalog": declared, "kept": kept} for policy, declared, kept in held]

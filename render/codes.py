@@ -315,7 +315,8 @@ CODES: dict[str, Page] = {
         "An upgrade that is a reinstall",
         _E,
         "A changed release name, namespace or chart name makes Flux uninstall and install again, and a Deployment that "
-        "becomes a StatefulSet gets new volumes: data may be lost. Say `--allow-reinstall SERVICE` if that is wanted.",
+        "becomes a StatefulSet gets new volumes; a virtual machine of another name loses its DataVolumes. Say "
+        "`--allow-reinstall SERVICE` if that is wanted.",
     ),
     "R512": Page(
         "A version that cannot be written into the catalog",

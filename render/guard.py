@@ -20,7 +20,7 @@ _IDENTITY = lazy(
 """What makes a release the same release, as `render` writes it: fields above `values` in fixed places."""
 
 _OBJECT = lazy(
-    r"^kind: (HelmRelease|Deployment|StatefulSet)\nmetadata:\n  name: \"?([^\"\n]+)\"?\n  namespace: \"?([^\"\n]+)",
+    r"^kind: (HelmRelease|Deployment|StatefulSet|VirtualMachine)\nmetadata:\n  name: \"?([^\"\n]+)\"?\n  namespace: \"?([^\"\n]+)",
     re.MULTILINE,
 )
 _FLUX = lazy(
@@ -57,7 +57,7 @@ def _table(text: str) -> str:
 
 
 def moved(committed: Texts, files: Texts, new: Iterable[str]) -> dict[str, str]:
-    """Return the releases and workloads that go to another file, the new path by the old one: a service was renamed.
+    """Return the releases, workloads and machines that go to another file, the new path by the old one: a service was renamed.
 
     To Flux, one object with the same name and namespace is the same one, whatever file it stands in.
     """
@@ -69,13 +69,13 @@ def moved(committed: Texts, files: Texts, new: Iterable[str]) -> dict[str, str]:
 
 
 def _holds_object(path: str) -> bool:
-    return service_of(path) != "" and path.endswith(("/helmrelease.yaml", "/workload.yaml"))
+    return service_of(path) != "" and path.endswith(("/helmrelease.yaml", "/workload.yaml", "/vm.yaml"))
 
 
 def _object(text: str) -> tuple[str, str, str] | None:
-    """Return what a release or workload is to Flux; a Deployment and a StatefulSet have one name in turn."""
+    """Return what a release, workload or machine is to Flux; a Deployment and a StatefulSet have one name in turn."""
     match = _OBJECT.search(text)
-    return ("HelmRelease" if match[1] == "HelmRelease" else "", match[2], match[3]) if match else None
+    return ("" if match[1] in ("Deployment", "StatefulSet") else match[1], match[2], match[3]) if match else None
 
 
 def reinstalls(
@@ -108,6 +108,9 @@ def reinstalls(
         old_path, path = (f"apps/{name}/workload.yaml" for name in (was, service))
         if old_path in committed and path in files and (was == service or moves.get(old_path) == path):
             found += _workload_faults(service, path, committed[old_path], files[path])
+        old_path, path = (f"configs/{name}/vm.yaml" for name in (was, service))
+        if old_path in committed and path in files and (was == service or moves.get(old_path) == path):
+            found += _machine_faults(service, path, committed[old_path], files[path])
     return found
 
 
@@ -270,6 +273,18 @@ def _division(text: str) -> tuple[str, str] | None:
         is_part = own[0]["path"].rstrip('"').endswith(f"/flux/{own[0]['name']}")
         mode = "namespace" if is_part else "service"
     return mode, found[0]["namespace"]
+
+
+def _machine_faults(service: str, path: str, old: str, new: str) -> list[tuple[str, Diagnostic]]:
+    before, after = _object(old), _object(new)
+    if before is None or after is None:
+        return []
+    for field, value, other in zip(("kind", "name", "namespace"), before, after, strict=True):
+        if value != other:
+            told = f"the `{field}` of the virtual machine changes from `{value}` to `{other}`"
+            cause = "Flux deletes the machine with its DataVolumes (prune) and creates another one, whose disks are new"
+            return [(path, _fault(service, told, cause))]
+    return []
 
 
 def _fault(service: str, told: str, cause: str) -> Diagnostic:

@@ -15,6 +15,7 @@ from render.flux.versions import MINORS, FluxVersion
 from render.model.read import INVALID, Reader, compile_schema
 from render.patterns import lazy
 from render.plan.context import node_at
+from render.plan.images import MACHINE_SHAPES, ImagePlan
 from render.plan.service import ServicePlan
 from render.plan.sources import plain
 from render.redact import printable
@@ -89,6 +90,15 @@ class Subjects:
     """Images without a policy, as `service/image`, each with the reason."""
 
 
+def _unmanaged(image: ImagePlan) -> str:
+    """Return why nothing moves an image."""
+    if image.pinned_by:
+        return f"`{image.pinned_by}` decides its version"
+    if image.shape in MACHINE_SHAPES:
+        return "a virtual machine updates itself, and nothing moves its image"
+    return "it has no `update`"
+
+
 def catalog_subjects(catalog: Path, platform_path: Path) -> Subjects:
     """Return the policies of every automated image of a catalog."""
     made = Subjects()
@@ -97,8 +107,7 @@ def catalog_subjects(catalog: Path, platform_path: Path) -> Subjects:
         for image in plan.images:
             name = image.key or "main"
             if image.policy is None:
-                reason = f"`{image.pinned_by}` decides its version" if image.pinned_by else "it has no `update`"
-                made.unmanaged[f"{plan.name}/{name}"] = reason
+                made.unmanaged[f"{plan.name}/{name}"] = _unmanaged(image)
                 continue
             derived = image.policy.derived
             made.subjects.append(

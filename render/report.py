@@ -176,6 +176,10 @@ def summary_lines(changes: Changes, *, checking: bool) -> list[str]:
     will = "would" if checking else "will"
     lines += [f"Flux {will} uninstall the release of `{service}`" for service in changes.uninstalled]
     lines += [f"Flux {will} delete the workload of `{service}`" for service in changes.deleted]
+    lines += [
+        f"Flux {will} delete the virtual machine of `{service}`, with its DataVolumes"
+        for service in changes.deleted_machines
+    ]
     changed = len(changes.new) + len(changes.changed)
     line = f"{count(changes.services, 'service')}, {count(changed + changes.unchanged, 'file')}: "
     line += f"{changed} {would}changed, {changes.unchanged} unchanged, {len(changes.stale)} {would}pruned"

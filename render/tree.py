@@ -50,7 +50,7 @@ class Changes:
     """What stood in the tree; None when it was not looked at."""
 
     moved: dict[str, str] = field(default_factory=dict)
-    """Stale files of releases and workloads that are in another file now, each with that."""
+    """Stale files of releases, workloads and machines that are in another file now, each with that."""
 
     @property
     def uninstalled(self) -> list[str]:
@@ -68,6 +68,15 @@ class Changes:
             service_of(path)
             for path in self.stale
             if path.startswith("apps/") and path.endswith("/workload.yaml") and path not in self.moved
+        ]
+
+    @property
+    def deleted_machines(self) -> list[str]:
+        """Services whose virtual machine vanishes."""
+        return [
+            service_of(path)
+            for path in self.stale
+            if path.startswith("configs/") and path.endswith("/vm.yaml") and path not in self.moved
         ]
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from render.build import Build
+from render.flux.api_kubevirt import INSTANCE_SPEC, OWN_FIELDS
+from render.model import schema
 from render.plan.cloudinit import is_public_key
 from render.plan.guest import FAMILIES
 from render.plan.vm import INLINE
 from render.plan.vm_parts import size_of
+from tests import kubevirt
 from tests.hostile import TELLING, texts
 from tests.project import PLATFORM, objects, only, project, told
 from tests.readings import KYAML, SIGS, documents
-from tests.services import document
+from tests.services import document, machines
 from tests.sound import built, check, examples
+from tests.trees import GOLDENS, golden_files
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEmT5DtkVx1S9Yx5cTxdRQmXQhcGjo5Kt9b1a8E2T6Ck"
 IMAGE = "quay.io/containerdisks/debian:13"
@@ -838,3 +843,172 @@ def test_disabled_machine_is_not_rendered(tmp_path: Path) -> None:
 @pytest.mark.parametrize("field", ["values", "release"])
 def test_what_belongs_to_a_release_is_refused(tmp_path: Path, field: str) -> None:
     assert codes(made(tmp_path, {}, **{field: {"x": "y"}})) == ["R212"]
+
+
+# Against the API of KubeVirt
+
+
+@examples(60)
+@given(machines(), st.sampled_from([None, {}, {"cadence": "0 4 1 * MON"}, {"pin": "12"}]))
+def test_kubevirt_knows_every_field_of_a_machine(vm: dict[str, Any], update: Any) -> None:
+    definition = {"name": "desk", "kind": "vm", "source": {"image": IMAGE}, "vm": vm}
+    if update is not None:
+        definition["update"] = update
+    one = only(built({"catalog/desk.yaml": document(definition), "platform.yaml": PLATFORM}), "VirtualMachine")
+
+    assert kubevirt.faults(one) == []
+    assert kubevirt.rules(one) == []
+
+
+@pytest.mark.parametrize("path", [path for path in golden_files() if path.endswith("/vm.yaml")])
+def test_kubevirt_knows_every_field_of_the_goldens(path: str) -> None:
+    one = only((GOLDENS / path).read_text("utf-8"), "VirtualMachine")
+
+    assert kubevirt.faults(one) == []
+    assert kubevirt.rules(one) == []
+
+
+def test_kubevirt_knows_every_disk_and_network(tmp_path: Path) -> None:
+    disks = [{"name": f"d{i}", **disk} for i, (disk, _) in enumerate(DISKS)]
+    disks += [
+        {"name": "cd", "existingClaim": "x", "type": "cdrom"},
+        {"name": "lun", "existingClaim": "y", "type": "lun"},
+    ]
+    networks = [{"name": f"n{i}", **network} for i, (network, _, _) in enumerate(NETWORKS) if i > 1]
+    firmware = {"bootloader": "efi", "secureBoot": True, "persistent": True}
+    cpu = {"cores": 2, "sockets": 1, "threads": 2, "model": "host-model"}
+    vm = {"disks": disks, "networks": networks, "firmware": firmware, "cpu": cpu, "machine": "q35"}
+    one = machine(tmp_path, vm)
+
+    assert kubevirt.faults(one) == []
+    assert kubevirt.rules(one) == []
+
+
+def test_tables_tell_of_what_is_not_there() -> None:
+    one = {
+        "spec": {
+            "running": "yes",
+            "template": {"spec": {"domain": {"devices": {"disks": [{"bus": "x"}]}, "memory": {"guests": "1"}}}},
+        }
+    }
+
+    assert kubevirt.faults(one) == [
+        "spec.running is no flag",
+        "spec.template.spec.domain.devices.disks[0] has no name",
+        "spec.template.spec.domain.devices.disks[0].bus is unknown",
+        "spec.template.spec.domain.memory.guests is unknown",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ((), "VirtualMachineInstanceSpec"),
+        (("domain",), "DomainSpec"),
+        (("domain", "cpu"), "CPU"),
+        (("domain", "memory"), "Memory"),
+        (("domain", "firmware"), "Firmware"),
+        (("domain", "devices"), "Devices"),
+    ],
+)
+def test_every_field_of_a_machine_has_one_place(path: tuple[str, ...], name: str) -> None:
+    table = INSTANCE_SPEC
+    for key in path:
+        table = table["properties"][key]
+    further = set(table["properties"])
+    own = {one[-1] for one in OWN_FIELDS if one[:-1] == path}
+
+    assert further | own == set(kubevirt.TYPES[name])
+    assert further & own == set()
+
+
+@pytest.mark.parametrize("own", sorted(set(OWN_FIELDS.values())))
+def test_the_place_that_a_field_is_said_to_have_exists(own: str) -> None:
+    found: Any = json.loads(schema.text("service"))["$defs"]["Vm"]
+    for step in own.split(".")[1:]:
+        found = found["properties"][step]
+        reference = next((one["$ref"] for one in found.get("anyOf", ()) if "$ref" in one), "")
+        found = json.loads(schema.text("service"))["$defs"][reference.rpartition("/")[2]] if reference else found
+
+
+# What a change does
+
+
+def desk(**more: Any) -> str:
+    return document({"name": "desk", "kind": "vm", "source": {"image": IMAGE}, "vm": MEMORY, **more})
+
+
+def test_vanishing_machine_is_told(tmp_path: Path) -> None:
+    web = document(
+        {"name": "web", "extraObjects": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}]}
+    )
+    made = project(tmp_path, {"catalog/desk.yaml": desk(), "catalog/web.yaml": web})
+    made.run("build")
+    (tmp_path / "catalog/desk.yaml").unlink()
+    checked = made.run("check")
+    reported = json.loads(made.run("check", "--format", "json").out)
+
+    assert "Flux would delete the virtual machine of `desk`, with its DataVolumes\n" in checked.err
+    assert reported["files"]["deletedMachines"] == ["desk"]
+    assert reported["files"]["deletedWorkloads"] == []
+
+
+@pytest.mark.parametrize("more", [{"objectName": "shelf"}, {"namespace": "vms"}])
+def test_machine_of_another_name_is_a_reinstall(tmp_path: Path, more: Any) -> None:
+    disks = [{"name": "root", "image": "main"}, {"name": "x", "claim": {"resources": {"requests": {"storage": "1Gi"}}}}]
+    vm = {"vm": {**MEMORY, "disks": disks}}
+    made = project(tmp_path, {"catalog/desk.yaml": desk(**vm)})
+    made.run("build")
+    before = made.tree()
+    (tmp_path / "catalog/desk.yaml").write_text(desk(**vm, **more))
+    refused = made.run("build")
+
+    assert refused.code == 1
+    assert "error[R511]: `desk` would be uninstalled and installed again" in refused.err
+    assert "of the virtual machine changes from `desk` to" in refused.err
+    assert made.tree() == before
+    assert made.run("build", "--allow-reinstall", "desk").code == 0
+
+
+def test_other_changes_of_a_machine_are_none(tmp_path: Path) -> None:
+    made = project(tmp_path, {"catalog/desk.yaml": desk()})
+    made.run("build")
+    (tmp_path / "catalog/desk.yaml").write_text(desk(vm={"memory": "4Gi"}, labels={"a": "b"}))
+
+    assert made.run("build").code == 0
+
+
+def test_volumes_of_two_machines_may_not_have_one_name(tmp_path: Path) -> None:
+    def disks(name: str, **more: Any) -> Any:
+        return {
+            "vm": {**MEMORY, "disks": [{"name": "root", "image": "main"}, {"name": name, **more}]},
+            "namespace": "vms",
+        }
+
+    claim = {"claim": {"resources": {"requests": {"storage": "1Gi"}}}}
+    blank = {"dataVolume": {"size": "1Gi", "blank": True}}
+    files = {"catalog/desk.yaml": desk(**disks("a-b", **blank)), "catalog/x.yaml": desk(**disks("b", **claim))}
+    files["catalog/x.yaml"] = files["catalog/x.yaml"].replace('"desk"', '"desk-a"')
+    built = project(tmp_path, files).build()
+
+    assert told(built) == ["R203 catalog/x.yaml:1:1 `PersistentVolumeClaim vms/desk-a-b` is rendered twice"]
+
+
+def test_policy_tells_that_a_machine_has_none(tmp_path: Path) -> None:
+    (tmp_path / "tags").write_text("13\n")
+    ran = project(tmp_path, {"catalog/desk.yaml": desk()}).run("policy", "desk", "--tags", "tags")
+
+    assert ran.code == 2
+    assert "`desk/main`: a virtual machine updates itself, and nothing moves its image" in ran.err
+
+
+def test_machine_in_another_file_is_the_same_machine(tmp_path: Path) -> None:
+    made = project(tmp_path, {"catalog/desk.yaml": desk(namespace="vms")})
+    made.run("build")
+    (tmp_path / "catalog/desk.yaml").write_text(
+        desk(namespace="vms", objectName="desk").replace('name: "desk"', 'name: "shelf"', 1)
+    )
+    ran = made.run("build")
+
+    assert ran.code == 0, ran.err
+    assert "delete" not in ran.err

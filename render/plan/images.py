@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from render.model.service import Image, Update
     from render.plan.policy import Policy
 
-__all__ = ["SHAPE_PARTS", "WHOLE", "WHOLE_SHAPES", "ImagePlan", "Images", "Renderers", "Site"]
+__all__ = ["MACHINE_SHAPES", "SHAPE_PARTS", "WHOLE", "WHOLE_SHAPES", "ImagePlan", "Images", "Renderers", "Site"]
 
-WHOLE_SHAPES = ("container", "containerDisk", "dataVolume")
+MACHINE_SHAPES = ("containerDisk", "dataVolume")
+"""Images of a machine's disks."""
+WHOLE_SHAPES = ("container", *MACHINE_SHAPES)
 """Images that an object of ours holds as one scalar: a plain workload's, and those of a machine's disks."""
 
 

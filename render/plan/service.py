@@ -335,8 +335,12 @@ class _Planner:
             for template, context in documents:
                 if template in _KINDS:
                     group, kind = _KINDS[template]
-                    identity = Identity(group, kind, context.get("namespace", header.namespace), context["name"])
-                    self.made.identities.append((identity, header.place))
+                    namespace = context.get("namespace", header.namespace)
+                    self.made.identities.append((Identity(group, kind, namespace, context["name"]), header.place))
+                    # A DataVolume is filled into a claim of its name.
+                    for volume in context.get("dataVolumeTemplates") or ():
+                        claim = Identity("", "PersistentVolumeClaim", namespace, volume["metadata"]["name"])
+                        self.made.identities.append((claim, header.place))
         images = self.definition.root.get("images")
         for plan in self.made.images:
             if plan.policy is None:

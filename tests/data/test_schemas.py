@@ -32,6 +32,8 @@ WITHOUT_SCHEMA = {
     # Kinds of others, written by hand in `extraObjects`.
     ("cert-manager.io/v1", "ClusterIssuer"),
     ("external-secrets.io/v1beta1", "ClusterSecretStore"),
+    # Rendered, and checked against tables of their fields.
+    ("kubevirt.io/v1", "VirtualMachine"),
     ("external-secrets.io/v1beta1", "ExternalSecret"),
     ("metallb.io/v1beta1", "IPAddressPool"),
     ("metallb.io/v1beta1", "L2Advertisement"),
