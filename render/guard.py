@@ -20,7 +20,8 @@ _IDENTITY = lazy(
 """What makes a release the same release, as `render` writes it: fields above `values` in fixed places."""
 
 _OBJECT = lazy(
-    r"^kind: (HelmRelease|Deployment|StatefulSet|VirtualMachine)\nmetadata:\n  name: \"?([^\"\n]+)\"?\n  namespace: \"?([^\"\n]+)",
+    r"^kind: (HelmRelease|Deployment|StatefulSet|VirtualMachine)\n"
+    r"metadata:\n  name: \"?([^\"\n]+)\"?\n  namespace: \"?([^\"\n]+)",
     re.MULTILINE,
 )
 _FLUX = lazy(
@@ -57,7 +58,7 @@ def _table(text: str) -> str:
 
 
 def moved(committed: Texts, files: Texts, new: Iterable[str]) -> dict[str, str]:
-    """Return the releases, workloads and machines that go to another file, the new path by the old one: a service was renamed.
+    """Return the releases, workloads and machines of renamed services, the new path of each by the old one.
 
     To Flux, one object with the same name and namespace is the same one, whatever file it stands in.
     """
@@ -238,7 +239,10 @@ def divisions(
         return []
     services = {service_of(path) for path in moves.values()} if now[0] == "service" else set()
     if old != now:
-        ours = [path for path in files if path.startswith("apps/") and path.endswith("/kustomization.yaml")]
+        # Those of one a namespace share their `configs` with those of one for all.
+        apart = old[1] != now[1] or "service" in (old[0], now[0])
+        folders = ("apps/", "configs/") if apart else ("apps/",)
+        ours = [path for path in files if path.startswith(folders) and path.endswith("/kustomization.yaml")]
         services |= {service_of(path) for path in ours if path not in new}
     services -= {"", *allowed}
     if not services:

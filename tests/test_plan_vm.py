@@ -1012,3 +1012,20 @@ def test_machine_in_another_file_is_the_same_machine(tmp_path: Path) -> None:
 
     assert ran.code == 0, ran.err
     assert "delete" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"), [("all", "service", 1), ("service", "namespace", 1), ("all", "namespace", 0)]
+)
+def test_machine_that_goes_to_another_kustomization_is_told(tmp_path: Path, old: str, new: str, code: int) -> None:
+    def platform(mode: str) -> str:
+        return PLATFORM.replace('"2.9"', f'"2.9"\n  kustomizations: {mode}')
+
+    made = project(tmp_path, {"catalog/desk.yaml": desk(namespace="vms"), "platform.yaml": platform(old)})
+    assert made.run("build").code == 0
+    (tmp_path / "platform.yaml").write_text(platform(new))
+    ran = made.run("build")
+
+    assert ran.code == code
+    assert ("error[R516]: `desk` moves to another Flux Kustomization" in ran.err) == bool(code)
+    assert made.run("build", "--allow-reinstall", "desk").code == 0
