@@ -277,6 +277,10 @@ class _Session:
             absolute = Path(os.path.realpath(path.parent), path.name)
             if not absolute.is_relative_to(root):
                 raise click.UsageError(f"--force {path}: the file is not below the output root {self.root}")
+            if not os.path.lexists(absolute):
+                raise click.UsageError(f"--force {path}: there is no such file")
+            if absolute.is_dir() and not absolute.is_symlink():
+                raise click.UsageError(f"--force {path}: this is a folder; name the files in it")
             found.add(absolute.relative_to(root).as_posix())
         return frozenset(found)
 

@@ -353,6 +353,12 @@ CODES: dict[str, Page] = {
         "over by then, and nothing orders the two: releases may be uninstalled. Suspend the present Kustomizations, build "
         "with `--allow-reinstall NAME` for each service, push, and resume them when the new ones are ready.",
     ),
+    "R517": Page(
+        "An empty catalog would delete everything",
+        _E,
+        "The catalog holds no service, not even a disabled one, and the tree holds releases or workloads. A service with "
+        "`enabled: false` says that nothing is meant.",
+    ),
     "R601": Page(
         "The override table",
         _E,

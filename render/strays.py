@@ -159,16 +159,15 @@ class Strays:
         from difflib import get_close_matches
 
         known = {*self.policies, *_rendered(self.build)}
+        names = {name: namespace for namespace, name in sorted(known)}
         for place, text in self.markers:
             policy = Marker(place, text).policy
             if policy in known:
                 continue
             cause = "the image bot leaves the value as it is, and reports nothing"
-            ours = sorted(f"{namespace}:{name}" for namespace, name in known)
-            namespace, _, rest = text.partition(":")
-            name, colon, suffix = rest.partition(":")
-            close = get_close_matches(f"{namespace}:{name}", ours, 1, cutoff=0.8)
-            meant = f"{close[0]}{colon}{suffix.lower()}" if close else ""
+            name, colon, suffix = text.partition(":")[2].partition(":")
+            close = get_close_matches(name, names, 1, cutoff=0.75)
+            meant = f"{names[close[0]]}:{close[0]}{colon}{suffix.lower()}" if close else ""
             if policy is None:
                 cause = f"a marker is `NAMESPACE:NAME`, alone or with `:tag`, `:name` or `:digest`; {cause}"
             elif policy[0] != self._namespace:

@@ -313,6 +313,8 @@ class _Comparison:
         faults = reinstalls(committed, build.files, new, reinstall, made.moved)
         for path, fault in (*faults, *divisions(committed, build.files, new, reinstall, made.moved)):
             made.diagnostics.append(replace(fault, location=Location(shown_path(self.root / path))))
+        if not build.names and (gone := len(made.uninstalled) + len(made.deleted)):
+            made.diagnostics.append(_all_gone(self.root, gone))
         platform = build.platform
         if platform is None or platform.platform.registries.image_overrides is not None:
             return
@@ -362,6 +364,16 @@ def _says_the_same(present: str, text: str) -> bool:
     from render.yaml.compare import same_objects
 
     return same_objects(present, text)
+
+
+def _all_gone(root: Path, number: int) -> Diagnostic:
+    return Diagnostic(
+        Location(shown_path(root)),
+        "R517",
+        f"everything in the tree would be deleted, and what runs of {number} service{'' if number == 1 else 's'}",
+        cause="the catalog holds no service; this may be the wrong folder, or half a checkout",
+        hint="name the catalog's folder; a service with `enabled: false` says that nothing is meant",
+    )
 
 
 def _unreadable(path: Path, error: OSError) -> Diagnostic:

@@ -109,6 +109,8 @@ def test_build_with_a_fault_exits_1_and_writes_nothing(tmp_path: Path) -> None:
         (("build", "--reset-tags", "wbe"), "wbe"),
         (("build", "--allow-reinstall", "wbe"), "wbe"),
         (("build", "--force", "../elsewhere.yaml"), "not below the output root"),
+        (("build", "--force", "apps/nothing.yaml"), "there is no such file"),
+        (("build", "--force", "catalog"), "this is a folder; name the files in it"),
     ],
 )
 def test_usage_errors_exit_2_and_say_what_is_possible(

@@ -369,8 +369,8 @@ class Month(RuleBasedStateMachine):
             found.append(policy)
         return found
 
-    @rule(new=st.integers(0, 2), mirrored=st.booleans(), push=st.booleans())
-    def bot_commits(self, new: int, mirrored: bool, push: bool) -> None:
+    @rule(new=st.integers(0, 2), mirrored=st.booleans(), push=st.booleans(), then_build=st.booleans())
+    def bot_commits(self, new: int, mirrored: bool, push: bool, then_build: bool) -> None:
         self.level += new
         self.mirror = self.level if mirrored else self.mirror
         self.pushed += push
@@ -390,6 +390,8 @@ class Month(RuleBasedStateMachine):
             assert checked.code == 0, checked.out + checked.err
             built = self.made.run("build", *self.flags)
             assert (built.code, self.tree()) == (0, before), built.err
+        elif then_build:
+            self.build(allow=True)
 
     # The commands
 

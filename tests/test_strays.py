@@ -95,10 +95,18 @@ def test_marker_of_no_policy_is_told_with_its_line(tmp_path: Path, marker: str, 
     assert f"::warning file={path},line=6,title=R513::" in made.run("check", "--format", "github").out
 
 
-def test_closest_policy_is_offered(tmp_path: Path) -> None:
-    made = tree(tmp_path, {"apps/mine/mine.yaml": MARKED.format("flux-system:wbe:tag")})
+@pytest.mark.parametrize("marker", ["flux-system:webb:tag", "flux-system:web:Tag", "web:web:tag", "${NS}:web:tag"])
+def test_closest_policy_is_offered(tmp_path: Path, marker: str) -> None:
+    made = tree(tmp_path, {"apps/mine/mine.yaml": MARKED.format(marker)})
 
     assert "= hint: write `flux-system:web:tag`\n" in made.run("check").err
+
+
+@pytest.mark.parametrize("marker", ["flux-system:nobody", "flux-system:w", "nobody"])
+def test_nothing_is_offered_that_is_not_close(tmp_path: Path, marker: str) -> None:
+    made = tree(tmp_path, {"apps/mine/mine.yaml": MARKED.format(marker)})
+
+    assert "= hint: give the image an `update`, or remove the marker\n" in made.run("check").err
 
 
 def test_marker_of_a_service_that_is_automated_no_more_is_told(tmp_path: Path) -> None:

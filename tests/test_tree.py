@@ -241,6 +241,25 @@ def test_last_service_can_go(tmp_path: Path) -> None:
     assert made.tree() == {}
 
 
+def test_an_empty_catalog_deletes_nothing(tmp_path: Path) -> None:
+    made = written(tmp_path, {"catalog/web.yaml": WEB, "catalog/plain.yaml": PLAIN})
+    before = made.tree()
+    for name in ("web", "plain"):
+        (tmp_path / f"catalog/{name}.yaml").unlink()
+
+    ran = made.run("build")
+
+    assert ran.code == 1
+    assert "error[R517]: everything in the tree would be deleted, and what runs of 2 services\n" in ran.err
+    assert made.tree() == before
+    (tmp_path / "catalog/web.yaml").write_text(WEB + "enabled: false\n")
+    assert made.run("build").code == 0
+
+
+def test_an_empty_catalog_for_an_empty_tree_is_no_error(tmp_path: Path) -> None:
+    assert project(tmp_path, {}).run("build").code == 0
+
+
 # Files in the way
 
 
