@@ -214,16 +214,23 @@ def _link_fault(path: Path, top: Path, entry: os.DirEntry[str]) -> Diagnostic | 
 
 def read_catalog(folder: Path, seen: Seen | None = None) -> Iterator[CatalogFile]:
     """Read a catalog file by file, in the order of their paths; `seen` takes in what is read."""
+    files, faulty = list_catalog(folder, seen)
+    if faulty is not None:
+        yield faulty
+    for path, label in files:
+        yield read_definitions(path, label, seen)
+
+
+def list_catalog(folder: Path, seen: Seen | None = None) -> tuple[list[tuple[str, str]], CatalogFile | None]:
+    """Return path and label of each file of a catalog, in order; and what is wrong with its folders, as of one file."""
     files, faults = find_files(folder, seen)
     name = folder.resolve().name
     odd = odd_name(folder, name)
     if odd is not None:
         files, faults = [], [odd]
-    if faults:
-        yield CatalogFile(folder.name, [], faults, [], False)
+    faulty = CatalogFile(folder.name, [], faults, [], False) if faults else None
     prefix = f"{shown_path(folder)}/".removeprefix("./")
-    for file in files:
-        yield read_definitions(prefix + file, f"{name}/{file}", seen)
+    return [(prefix + file, f"{name}/{file}") for file in files], faulty
 
 
 def read_definitions(path: str, label: str, seen: Seen | None = None) -> CatalogFile:

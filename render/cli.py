@@ -35,6 +35,7 @@ from render.cli_options import (
 from render.cli_policy import policy
 from render.cli_sync import sync
 from render.cli_writeback import write_back
+from render.diagnostics import WorkerError
 from render.files import Seen
 from render.structs import struct
 
@@ -61,6 +62,7 @@ class Inputs:
     quiet: bool
     reset_tags: tuple[str, ...]
     allow_reinstall: tuple[str, ...]
+    jobs: int | None
 
 
 _INPUT_OPTIONS = (
@@ -82,6 +84,12 @@ _INPUT_OPTIONS = (
     ),
     format_option(REPORTS, "Form of the report."),
     fail_on_option(),
+    click.option(
+        "--jobs",
+        type=click.IntRange(1, 64),
+        metavar="N",
+        help="Plan the services in N processes. Default: as many as are worth it.",
+    ),
     click.option(
         "--no-cache",
         is_flag=True,
@@ -241,6 +249,7 @@ class _Session:
             reset=reset,
             visit=visit,
             seen=self.seen,
+            jobs=inputs.jobs or 0,
         )
         if made.root is not None:
             self.root = made.root
@@ -399,6 +408,10 @@ def run(arguments: Sequence[str], memory: Memory | None = None) -> int:
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else 0 if error.code is None else 1
     except Exception as error:
+        if isinstance(error, WorkerError):
+            click.echo(f"error: {error}; nothing was written", err=True)
+            click.echo("hint: run it again, or with `--jobs 1`, which needs less memory", err=True)
+            return EXIT_PROBLEMS
         click.echo(f"internal error: {type(error).__name__}: {error}", err=True)
         click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
         click.echo("this is a bug in render; the input is not at fault", err=True)

@@ -51,3 +51,7 @@ class RenderError(Exception):
     def __init__(self, *diagnostics: Diagnostic) -> None:
         super().__init__("; ".join(f"{d.location}: {d.code} {d.message}" for d in diagnostics))
         self.diagnostics = diagnostics
+
+
+class WorkerError(Exception):
+    """Raised when another process of this run has ended before its work was done, such as for want of memory."""

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,8 +45,17 @@ class Run:
         return Ran(os.waitstatus_to_exitcode(status), told[0], told[1]), told[2] == "replayed"
 
 
-def start(folder: Path, cache: Path | None, *arguments: str, pause: float = 2 * GRACE / 1e9) -> Run:
-    """Start a run in a folder, after a pause in which what was written gets old; without a cache every file is read."""
+def start(
+    folder: Path,
+    cache: Path | None,
+    *arguments: str,
+    pause: float = 2 * GRACE / 1e9,
+    first: Callable[[], object] = lambda: None,
+) -> Run:
+    """Start a run in a folder, after a pause in which what was written gets old; without a cache every file is read.
+
+    `first` is called in the new process.
+    """
     time.sleep(pause)
     streams = (tempfile.TemporaryFile(), tempfile.TemporaryFile(), tempfile.TemporaryFile())  # noqa: SIM115
     pid = os.fork()
@@ -53,6 +63,7 @@ def start(folder: Path, cache: Path | None, *arguments: str, pause: float = 2 * 
         return Run(pid, streams)
     code = 99
     try:
+        first()
         os.dup2(streams[0].fileno(), 1)
         os.dup2(streams[1].fileno(), 2)
         code = _run(folder, cache, arguments, streams[2].fileno())

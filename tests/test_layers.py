@@ -25,6 +25,7 @@ LAYERS = (
         "guard",
         "credential",
     ),
+    ("headers", "outcome", "renderer", "workers"),
     ("build",),
     ("writer", "strays", "tree"),
     ("report", "inventory", "carried", "policies", "override", "importing"),

@@ -54,14 +54,20 @@ class _Note:
         self.count += 1
 
 
+Notes = dict[tuple[int, str], _Note]
+"""By index of the entry and name of the image."""
+Noted = tuple[Notes, Notes, Notes, "list[Diagnostic]"]
+"""What was collected about some images."""
+
+
 @struct()
 class TableNotes:
     """Collects what is surprising about a table."""
 
     table: PlacedTable
-    _variants: dict[tuple[int, str], _Note] = field(default_factory=dict)
-    _accidents: dict[tuple[int, str], _Note] = field(default_factory=dict)
-    _lost: dict[tuple[int, str], _Note] = field(default_factory=dict)
+    _variants: Notes = field(default_factory=dict)
+    _accidents: Notes = field(default_factory=dict)
+    _lost: Notes = field(default_factory=dict)
     _unseen: list[Diagnostic] = field(default_factory=list)
     _by_repository: dict[str, list[int]] = field(default_factory=dict)
     _last_parts: set[str] = field(default_factory=set)
@@ -70,6 +76,26 @@ class TableNotes:
         for index, entry in enumerate(self.table.entries):
             self._by_repository.setdefault(canonical_name(entry.name), []).append(index)
             self._last_parts.add(entry.name.rpartition("/")[2])
+
+    def take(self) -> Noted | None:
+        """Return what was collected since the last call, and forget it."""
+        taken = (self._variants, self._accidents, self._lost, self._unseen)
+        if not any(taken):
+            return None
+        self._variants, self._accidents, self._lost, self._unseen = {}, {}, {}, []
+        return taken
+
+    def add(self, noted: Noted) -> None:
+        """Add what was collected before, or elsewhere."""
+        for notes, more in zip((self._variants, self._accidents, self._lost), noted[:3], strict=True):
+            for key, note in more.items():
+                known = notes.get(key)
+                if known is None:
+                    notes[key] = note
+                else:
+                    known.first = min(known.first, note.first)
+                    known.count += note.count
+        self._unseen += noted[3]
 
     def note_all(self, images: Iterable[ImagePlan], source: Source) -> None:
         """Take the images of a service that the table is meant for; `source` is the file that declares them."""
@@ -164,7 +190,7 @@ class TableNotes:
         )
 
 
-def _add(notes: dict[tuple[int, str], _Note], index: int, name: str, place: Location) -> None:
+def _add(notes: Notes, index: int, name: str, place: Location) -> None:
     known = notes.get((index, name))
     if known is None:
         notes[index, name] = _Note(place)
