@@ -62,6 +62,8 @@ class Build:
     """Whether images are automated: with `--no-image-automation`, no policy is rendered."""
     root: Path | None = None
     """The output root whose committed image values were respected."""
+    committed: Committed | None = None
+    """What was read of them."""
     kept: list[tuple[str, str, str]] = field(default_factory=list)
     """Image values of the tree that stay: policy, the catalog's reference, the one written."""
 
@@ -104,7 +106,7 @@ def build(
         broken = any(fault.severity == "error" for fault in made.diagnostics)
         made.table = [] if broken else [Entry(e.name, e.new_name or "", e.new_tag or "", e.digest or "") for e in given]
         made.root = root(platform) if root is not None else None
-        committed = Committed(made.root) if made.root is not None else None
+        committed = made.committed = Committed(made.root) if made.root is not None else None
         context = Context(platform, [] if broken else given, Table(made.table), automation, committed, reset)
         node = paths.find(platform.root, ("registries", "imageOverrides"))
         made.placed = overrides or PlacedTable(made.table, platform.source, node)

@@ -359,6 +359,12 @@ CODES: dict[str, Page] = {
         "The catalog holds no service, not even a disabled one, and the tree holds releases or workloads. A service with "
         "`enabled: false` says that nothing is meant.",
     ),
+    "R518": Page(
+        "The tree has changed while it was built",
+        _E,
+        "A file that holds versions of the image bot was written after they had been read, by a pull for example. Nothing is "
+        "written; run the command again.",
+    ),
     "R601": Page(
         "The override table",
         _E,

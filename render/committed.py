@@ -57,6 +57,8 @@ class Committed:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.is_there = root.is_dir()
+        self.seen: dict[str, int] = {}
+        """A hash of each file whose values were taken, to know whether it has changed since."""
         self._holders: dict[tuple[str, str, str], str] | None = None
 
     def has(self, service: str) -> bool:
@@ -89,9 +91,11 @@ class Committed:
         """Return the marked values of a service by policy name; empty for a service that is not in the tree."""
         found: dict[str, Marks] = {}
         for pattern in FILES:
-            text = self._read(pattern.format(service))
+            path = pattern.format(service)
+            text = self._read(path)
             if '"$imagepolicy"' not in text:
                 continue
+            self.seen[path] = hash(text)
             for match in _MARKED.finditer(without_literals(text)):
                 marks = found.setdefault(match["policy"], Marks())
                 _take(marks, match["part"], match["text"])

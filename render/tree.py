@@ -291,6 +291,11 @@ class _Comparison:
         """Keep the present text, and find out whether it may be replaced by `text`, or deleted."""
         present = data.decode("utf-8", "replace")
         self.made.committed[path] = present
+        seen = self.build.committed.seen.get(path) if self.build.committed is not None else None
+        if seen is not None and seen != hash(_normal(present)):
+            self.refused.add(path)
+            self.made.diagnostics.append(_changed_since(self.root / path))
+            return
         if text is not None and _says_the_same(_normal(present), text):
             self.alike.add(path)
         elif path not in self.force:
@@ -394,6 +399,16 @@ def _obstacle(path: Path, kind: str, *, is_file: bool) -> Diagnostic:
             hint=f"replace the link by a real {wanted}",
         )
     return Diagnostic(place, "R508", f"a {kind} is in the place of a {wanted}", hint="move it away")
+
+
+def _changed_since(path: Path) -> Diagnostic:
+    return Diagnostic(
+        Location(shown_path(path)),
+        "R518",
+        "the file has changed since its versions were read",
+        cause="the image bot's newer version would be lost, such as one that was pulled in the meantime",
+        hint="run the command again",
+    )
 
 
 def _in_the_way(target: Path, present: str, text: str | None) -> Diagnostic | None:

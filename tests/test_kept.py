@@ -199,6 +199,7 @@ def test_image_that_is_automated_no_more_may_go_on_with_a_newer_version(tmp_path
 def test_service_that_is_gone_takes_its_values_with_it(tmp_path: Path) -> None:
     made = moved(tmp_path, service("1.2.3"), "1.4.0")
     (tmp_path / "catalog/web.yaml").unlink()
+    (tmp_path / "catalog/db.yaml").write_text(service("1.2.3").replace("web", "db"))
 
     assert made.run("build").code == 0
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import render
 from render import tree
-from render.build import digest_of, with_header
+from render.build import build, digest_of, with_header
 from tests.bot import rewrite
 from tests.project import PLATFORM, Project, project
 
@@ -985,6 +985,24 @@ def test_blanks_at_the_end_of_a_header_are_no_edit(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("\n", " \n", 1))
 
     assert made.run("build").code == 0
+
+
+# Files that change while a build runs
+
+
+@pytest.mark.parametrize("goes", [False, True])
+def test_a_bots_commit_that_comes_while_a_build_runs_is_not_lost(tmp_path: Path, goes: bool) -> None:
+    made = written(tmp_path)
+    edit_catalog(tmp_path)
+    with contextlib.chdir(tmp_path):
+        rendered = build(Path("catalog"), Path("platform.yaml"), root=lambda _: Path())
+        if goes:
+            edit(tmp_path, HELMRELEASE, 'tag: "1.2.3"', 'tag: "1.9.0"')
+        changes = tree.compare(rendered, Path())
+
+    assert [one.code for one in changes.diagnostics] == (["R518"] if goes else [])
+    assert made.run("build").code == 0
+    assert ('tag: "1.9.0"' in (tmp_path / HELMRELEASE).read_text()) is goes
 
 
 # Services that are renamed, while the object stays
