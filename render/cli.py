@@ -18,6 +18,7 @@ from render.cli_diff import diff
 from render.cli_flux import flux, renovate
 from render.cli_images import images, override
 from render.cli_import import import_
+from render.cli_new import init, new
 from render.cli_options import (
     CONTEXT,
     REPORTS,
@@ -208,7 +209,7 @@ def explain(code: str) -> None:
     click.echo(page(wanted), nl=False)
 
 
-for command in (diff, flux, images, import_, override, policy, renovate, sync, write_back):
+for command in (diff, flux, images, import_, init, new, override, policy, renovate, sync, write_back):
     cli.add_command(command)
 
 

@@ -499,6 +499,11 @@ CODES: dict[str, Page] = {
         "block style and mappings in braces on one line. A version in another form, or text that looks like a version, is "
         "told here.",
     ),
+    "R805": Page(
+        "A new file that is there already",
+        _E,
+        "`render new` and `render init` only add files. With one in the way nothing is written.",
+    ),
     "R901": Page(
         "Part of a release",
         _W,

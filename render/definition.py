@@ -103,8 +103,12 @@ def _named_schema(catalog: Path) -> str | None:
         for name in sorted(files):
             if name.startswith(".") or not name.endswith((".yaml", ".yml")):
                 continue
-            with (Path(folder) / name).open(encoding="utf-8", errors="replace") as file:
-                found = _MODELINE.match(file.readline().removeprefix("\ufeff"))
+            try:
+                with (Path(folder) / name).open(encoding="utf-8", errors="replace") as file:
+                    found = _MODELINE.match(file.readline().removeprefix("\ufeff"))
+            except OSError:
+                # What cannot be read is told by whoever reads the catalog.
+                continue
             if found is not None:
                 named = found[1]
                 return named if re.match(r"[a-z]+://", named) else str(Path(folder) / named)

@@ -1,0 +1,329 @@
+"""What a person wants in, the files of a new service or of a new repository out; nothing that is there is touched."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from render import __version__
+from render.build import build
+from render.catalog import read_platform, reason_of, shown_path
+from render.definition import definition_text, platform_text, schema_files, schema_path
+from render.diagnostics import Diagnostic, Location
+from render.plan.chart_rules import form_of
+from render.structs import replace
+from render.yaml.emit import Value
+
+if TYPE_CHECKING:
+    from render.catalog import PlatformFile
+
+DISTRIBUTION = "flux-catalog-render"
+NO_SOURCE = "https://git.example.org/example/render"
+"""Stands where nobody knows whence the compiler was installed."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A new service, as it was asked for."""
+
+    name: str
+    chart: str | None = None
+    """`KEY` or `KEY/NAME` of the platform's charts, `oci://…`, or `https://…`."""
+    chart_name: str | None = None
+    version: str | None = None
+    image: str | None = None
+    at: str | None = None
+    namespace: str | None = None
+    channel: str | None = None
+    range: str | None = None
+    port: int | None = None
+    description: str | None = None
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the chart comes from a source of the platform file."""
+        return self.chart is not None and "://" not in self.chart
+
+
+@dataclass(slots=True)
+class Made:
+    """New files and what is wrong with them."""
+
+    files: dict[Path, str] = field(default_factory=dict)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+    @property
+    def failed(self) -> bool:
+        """Whether nothing may be written."""
+        return any(one.severity == "error" for one in self.diagnostics)
+
+
+def missing(wish: Wish, platform: PlatformFile) -> list[str]:
+    """Return what a service cannot do without, as fields of `Wish`; `chart` stands for `image` too."""
+    if wish.chart is None:
+        needs_port = wish.image is not None and wish.port is None and _is_automated(wish)
+        return ["chart"] if wish.image is None else ["port"] if needs_port else []
+    entry = platform.platform.charts.get(wish.chart.partition("/")[0]) if wish.is_named else None
+    url = entry.url if entry is not None else wish.chart
+    wanted = []
+    is_http = form_of(url, None) == "http"
+    has_name = wish.chart_name is not None or (wish.is_named and "/" in wish.chart)
+    if is_http and not has_name and not (entry is not None and entry.name):
+        wanted.append("chart_name")
+    is_versioned = entry is not None and (entry.git or entry.version or entry.version_range)
+    if wish.version is None and not is_versioned:
+        wanted.append("version")
+    return wanted
+
+
+def _is_automated(wish: Wish) -> bool:
+    return wish.range is not None or wish.channel is not None
+
+
+def service_fields(wish: Wish) -> dict[str, Value]:
+    """Return the fields of the definition."""
+    image: Value = wish.image
+    if wish.at is not None:
+        image = {"ref": wish.image, "at": wish.at}
+    update: Value = {"channel": wish.channel, "range": wish.range} if _is_automated(wish) else None
+    return {
+        "name": wish.name,
+        "namespace": wish.namespace,
+        "description": wish.description,
+        "source": {"image": image, "chart": _chart(wish)},
+        "update": update,
+        "workload": _workload(wish) if wish.chart is None else None,
+    }
+
+
+def _chart(wish: Wish) -> Value:
+    if wish.chart is None:
+        return None
+    if not wish.is_named:
+        return {"url": wish.chart, "name": wish.chart_name, "version": wish.version}
+    key, _, name = wish.chart.partition("/")
+    return {"repository": key, "name": name or wish.chart_name, "version": wish.version}
+
+
+def _workload(wish: Wish) -> Value:
+    """Return a Deployment: with a port it has a Service, and is ready once it listens."""
+    if wish.port is None:
+        return {}
+    return {
+        "ports": [{"name": "http", "containerPort": wish.port}],
+        "probes": {"readiness": {"tcpSocket": {"port": "http"}}},
+    }
+
+
+def place_of(wish: Wish, catalog: Path) -> Path:
+    """Return where the definition goes: into the namespace's folder of the catalog, if it has one."""
+    folder = catalog / (wish.namespace or wish.name)
+    return (folder if folder.is_dir() else catalog) / f"{wish.name}.yaml"
+
+
+def new_service(wish: Wish, path: Path, catalog: Path, platform_path: Path) -> Made:
+    """Return the file of a new service, and the schemas that its first line names where they are not there yet.
+
+    The catalog is rendered with it: what is wrong then and was not before is reported.
+    """
+    schema_at = schema_path(catalog, path)
+    text = definition_text(service_fields(wish), schema_at)
+    made = Made({path: text})
+    for schema_file, content in schema_files(catalog).items():
+        is_named = Path(os.path.normpath(path.parent / schema_at)) == Path(os.path.normpath(schema_file))
+        if is_named and not schema_file.exists():
+            made.files[schema_file] = content
+    made.diagnostics += in_the_way([path], "name another file with `--file`, or another service")
+    if made.failed:
+        return made
+    before = {_identity(one) for one in build(catalog, platform_path).diagnostics}
+    after = _build_with(path, text, catalog, platform_path)
+    made.diagnostics += [one for one in after if _identity(one) not in before]
+    return made
+
+
+def _identity(fault: Diagnostic) -> tuple[str, str, str]:
+    return fault.location.path, fault.code, fault.message
+
+
+def _build_with(path: Path, text: str, catalog: Path, platform_path: Path) -> list[Diagnostic]:
+    """Return what is wrong with a catalog that has one more file; nothing is written into the real one."""
+    with TemporaryDirectory() as folder:
+        copy = Path(folder, catalog.resolve().name)
+        if catalog.is_dir():
+            shutil.copytree(catalog, copy, symlinks=True)
+        place = copy / os.path.relpath(path, catalog)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+        found = build(copy, platform_path).diagnostics
+        prefix = shown_path(copy)
+    return [_moved(one, prefix, shown_path(catalog)) for one in found]
+
+
+def _moved(fault: Diagnostic, prefix: str, shown: str) -> Diagnostic:
+    """Return a fault of the copied catalog as one of the real one."""
+
+    def place(where: Location) -> Location:
+        return replace(where, path=where.path.replace(prefix, shown, 1))
+
+    related = tuple((place(where), told) for where, told in fault.related)
+    return replace(fault, location=place(fault.location), related=related)
+
+
+def in_the_way(paths: list[Path], hint: str) -> list[Diagnostic]:
+    """Return the faults of files that are there already."""
+    cause = "a new file never takes the place of another one"
+    return [
+        Diagnostic(Location(shown_path(path)), "R805", "the file is there already", cause=cause, hint=hint)
+        for path in paths
+        if os.path.lexists(path)
+    ]
+
+
+def write(files: Mapping[Path, str]) -> list[Diagnostic]:
+    """Write files that do not exist; returns why one could not be, after which none is written."""
+    for path, text in files.items():
+        begun = False
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("x", encoding="utf-8", newline="\n") as file:
+                begun = True
+                file.write(text)
+        except OSError as error:
+            if begun:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+            message = f"cannot write the file: {reason_of(error)}"
+            return [Diagnostic(Location(shown_path(path)), "R508", message, hint="set the permissions, or make room")]
+    return []
+
+
+# A new repository
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A new repository, as it was asked for."""
+
+    folder: Path
+    cluster: str
+    flux_version: str
+    root: str
+    ci: str = "none"
+    pre_commit: bool = True
+    example: bool = True
+    source: str = NO_SOURCE
+    """Whence a pipeline installs the compiler, as pip takes it after `git+`."""
+
+
+EXAMPLE = Wish(
+    "podinfo",
+    chart="oci://ghcr.io/stefanprodan/charts/podinfo",
+    version="6.7.1",
+    image="ghcr.io/stefanprodan/podinfo:6.7.1",
+    namespace="demo",
+    range="6.x",
+    description="Small web service to try things on",
+)
+
+
+def new_repository(plan: Plan) -> Made:
+    """Return the files of a repository whose catalog builds at once."""
+    catalog, platform = plan.folder / "catalog", plan.folder / "platform.yaml"
+    fields: dict[str, Value] = {
+        "cluster": plan.cluster,
+        "root": plan.root,
+        "flux": {"version": plan.flux_version},
+    }
+    files = {platform: platform_text(fields, schema_path(catalog, platform, "platform")), **schema_files(catalog)}
+    if plan.example:
+        path = catalog / "demo" / "podinfo.yaml"
+        files[path] = definition_text(service_fields(EXAMPLE), schema_path(catalog, path))
+    if plan.pre_commit:
+        files[plan.folder / ".pre-commit-config.yaml"] = _PRE_COMMIT
+    if plan.ci != "none":
+        place, text = _CI[plan.ci]
+        files[plan.folder / place] = text.replace("SOURCE", plan.source)
+    made = Made(dict(sorted(files.items())))
+    made.diagnostics += in_the_way(list(made.files), "move it away, or leave its kind out; `--help` tells how")
+    if not made.failed:
+        made.diagnostics += _check_platform(made.files[platform])
+    return made
+
+
+def _check_platform(text: str) -> list[Diagnostic]:
+    """Return what is wrong with a platform file before it is written."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "platform.yaml")
+        path.write_text(text, encoding="utf-8")
+        faults = read_platform(path)[1]
+        shown = shown_path(path)
+    return [_moved(one, shown, "platform.yaml") for one in faults]
+
+
+def source_of() -> str:
+    """Return whence the compiler was installed, as pip noted it: a Git repository and the commit; else `NO_SOURCE`."""
+    unknown = f"{NO_SOURCE}@v{__version__}"
+    try:
+        noted = distribution(DISTRIBUTION).read_text("direct_url.json")
+    except PackageNotFoundError:
+        return unknown
+    found = json.loads(noted) if noted else {}
+    if found.get("vcs_info", {}).get("vcs") != "git":
+        return unknown
+    return f"{found['url']}@{found['vcs_info']['commit_id']}"
+
+
+_PRE_COMMIT = """\
+repos:
+  - repo: local
+    hooks:
+      - id: render
+        name: render build
+        entry: render build --quiet
+        language: system
+        pass_filenames: false
+        always_run: true # pre-commit does not count deleted files
+"""
+
+_GITHUB = """\
+name: render
+on:
+  pull_request:
+  push:
+    branches: [main]
+permissions:
+  contents: read
+jobs:
+  render:
+    runs-on: RUNNER
+    steps:
+      - uses: actions/checkout@v4
+      - uses: actions/setup-python@v5
+        with:
+          python-version: "3.13"
+      - run: pip install "git+SOURCE"
+      - run: render check --format github
+"""
+
+_GITLAB = """\
+render:
+  image: python:3.13
+  script:
+    - pip install "git+SOURCE"
+    - render check
+"""
+
+_CI = {
+    "github": (".github/workflows/render.yaml", _GITHUB.replace("RUNNER", "ubuntu-latest")),
+    "gitlab": (".gitlab-ci.yml", _GITLAB),
+    "forgejo": (".forgejo/workflows/render.yaml", _GITHUB.replace("RUNNER", "docker").replace(" --format github", "")),
+}
