@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from render.build import Build
 from render.flux.api_kubevirt import INSTANCE_SPEC, OWN_FIELDS
 from render.model import schema
 from render.plan.cloudinit import is_public_key
-from render.plan.guest import FAMILIES
+from render.plan.fluxtree import MACHINE_HEALTH
+from render.plan.guest import FAMILIES, reboots
 from render.plan.vm import INLINE
 from render.plan.vm_parts import size_of
 from tests import kubevirt
@@ -1029,3 +1031,58 @@ def test_machine_that_goes_to_another_kustomization_is_told(tmp_path: Path, old:
     assert ran.code == code
     assert ("error[R516]: `desk` moves to another Flux Kustomization" in ran.err) == bool(code)
     assert made.run("build", "--allow-reinstall", "desk").code == 0
+
+
+# What runs elsewhere
+
+
+@pytest.mark.parametrize(
+    ("strategy", "status", "expected"),
+    [
+        ("Always", {"printableStatus": "Running"}, True),
+        ("Always", {"printableStatus": "Migrating"}, True),
+        ("Always", {"printableStatus": "Stopped"}, False),
+        ("Always", {"printableStatus": "Starting"}, False),
+        ("Always", {"printableStatus": "ErrorUnschedulable"}, False),
+        ("Halted", {"printableStatus": "Stopped"}, True),
+        ("Manual", {"printableStatus": "Stopped"}, True),
+        ("RerunOnFailure", {"printableStatus": "Provisioning"}, False),
+        ("Halted", {}, False),
+    ],
+)
+def test_flux_takes_a_machine_for_ready_when_it_is_as_it_should_be(strategy: str, status: Any, expected: bool) -> None:
+    cel = pytest.importorskip("cel_expr_python.cel", exc_type=ImportError)
+    environment = cel.NewEnv(variables={"spec": cel.Type.DYN, "status": cel.Type.DYN})
+    found = environment.compile(MACHINE_HEALTH["current"]).eval(
+        data={"spec": {"runStrategy": strategy}, "status": status}
+    )
+
+    assert found.value() is expected
+
+
+@pytest.mark.parametrize(
+    ("dnf", "expected"),
+    [
+        (
+            "echo '  * kernel'; echo; echo 'Reboot is required to fully utilize these updates.'; exit 1",
+            True,
+        ),
+        (
+            "echo 'No core libraries or services have been updated.'; echo 'Reboot should not be necessary.'",
+            False,
+        ),
+        ("echo 'No such command: needs-restarting.' >&2; exit 1", False),
+    ],
+)
+def test_guest_of_rpms_restarts_only_where_dnf_says_so(tmp_path: Path, dnf: str, expected: bool) -> None:
+    made = reboots("el", ["daily"], "1h")
+    (line,) = [
+        one for one in dict(made.files)["/etc/systemd/system/guest-reboot.service"].splitlines() if "sh -c" in one
+    ]
+    command = line.partition('"')[2].removesuffix('"')
+    for name, text in (("dnf", dnf), ("systemctl", f"echo $* > {tmp_path}/told")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    subprocess.run(["/bin/sh", "-c", command], check=True, env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+
+    assert (tmp_path / "told").exists() == expected

@@ -94,7 +94,9 @@ class VmDisk(Model):
     )
     boot_order: int | None = Field(None, description="Place in the order of booting, from 1.", ge=1)
     read_only: bool | None = Field(None, description="Attach it read-only.")
-    serial: str | None = Field(None, description="Serial number that the guest sees.", min_length=1, max_length=256)
+    serial: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.+-]+$", max_length=256)] | None = Field(
+        None, description="Serial number that the guest sees."
+    )
     pull_secret: ObjectName | None = Field(None, description="Pull secret of the containerDisk.")
 
 

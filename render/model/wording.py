@@ -109,6 +109,7 @@ MEANINGS = {
     r"^0?[0-7]{3,4}$": Meaning("an octal mode such as `0644`"),
     r"^[A-Za-z0-9_.-]+(:[A-Za-z0-9_.-]+)?$": Meaning("`user` or `user:group`"),
     r"^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$": Meaning("a time zone such as `Europe/Berlin`"),
+    r"^[A-Za-z0-9_.+-]+$": Meaning("letters, digits, `_`, `.`, `+` and `-`"),
     r"^[A-Za-z0-9_.@-]+$": Meaning("a locale such as `en_GB.UTF-8`"),
     r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?/)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?$": Meaning("`name` or `namespace/name`"),
 }

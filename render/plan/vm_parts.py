@@ -359,17 +359,19 @@ class Networks:
                 "only `masquerade` does; in others all ports reach the guest",
                 "remove `ports`",
             )
-        taken: set[tuple[int, str]] = set()
+        taken: set[str] = set()
         for number, port in enumerate(network.ports):
-            if (port.port, port.protocol) in taken:
+            shown = [f"{port.port}/{port.protocol}", *([f"`{port.name}`"] if port.name else [])]
+            told = next((one for one in shown if one in taken), None)
+            if told is not None:
                 self._refuse(
                     index,
                     ("ports", number),
-                    f"the port {port.port}/{port.protocol} is there twice",
+                    f"the port {told} is there twice",
                     "KubeVirt refuses the whole object",
                     "remove one of them",
                 )
-            taken.add((port.port, port.protocol))
+            taken.update(shown)
 
     def _differ(self, index: int, field: str, values: list[str]) -> None:
         first = values.index(values[index])
