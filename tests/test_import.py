@@ -182,6 +182,16 @@ def test_json_becomes_yaml(tmp_path: Path) -> None:
     assert text.endswith('values:\n  "list":\n    - 1\n    - "a": "yes"\n')
 
 
+def test_a_comment_above_a_key_stays_with_its_value(tmp_path: Path) -> None:
+    made = imported(
+        tmp_path, {"web.yaml": release("  # all of them:\n  # values.yaml\n  values: # here\n    a: 1\n  # below\n")}
+    )
+    outcome, text = only(made)
+
+    assert text.endswith("values:\n  # all of them:\n  # values.yaml\n  a: 1\n")
+    assert [text for _, text in outcome.comments] == ["# here", "# below"]
+
+
 # Images
 
 

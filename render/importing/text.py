@@ -132,7 +132,12 @@ def block(lines: Lines, key: Scalar, value: Node, before: int, keep: frozenset[s
     shift = value.column - 1
     if type(value) is Sequence:
         shift = _indent(lines, value.line)
-    return _moved(lines, key.line + 1, last, shift, value, keep)
+    # What is said above the key is said about the value.
+    above = key.line
+    while above > 1 and _is_comment(lines, above - 1):
+        above -= 1
+    numbers = [*range(above, key.line), *range(key.line + 1, last + 1)]
+    return _moved(lines, numbers, shift, value, keep)
 
 
 def document(lines: Lines, root: Mapping) -> Block | None:
@@ -142,7 +147,7 @@ def document(lines: Lines, root: Mapping) -> Block | None:
         first += 1
     while last > root.line and not lines.lines[last - 1].strip():
         last -= 1
-    return _moved(lines, first, last, root.column - 1, root)
+    return _moved(lines, list(range(first, last + 1)), root.column - 1, root)
 
 
 def _is_comment(lines: Lines, line: int) -> bool:
@@ -155,12 +160,13 @@ def _indent(lines: Lines, line: int) -> int:
 
 
 def _moved(
-    lines: Lines, first: int, last: int, shift: int, value: Node, keep: frozenset[str] = frozenset()
+    lines: Lines, listed: list[int], shift: int, value: Node, keep: frozenset[str] = frozenset()
 ) -> Block | None:
     """Return lines moved to the left margin, if they still say the same there."""
     out: list[str] = []
     numbers: list[int] = []
-    for line in range(first, last + 1):
+    first, last = listed[0], listed[-1]
+    for line in listed:
         text = lines.lines[line - 1]
         match = MARKER.search(text) or MODELINE.search(text) if _is_comment(lines, line) else None
         if match is not None and not text[: match.start()].strip():
@@ -248,7 +254,8 @@ def anew(value: Mapping | Sequence) -> str:
     emitter = Emitter(wide=True)
     if type(value) is Mapping:
         return emitter.fields("", value)
-    return "".join(line[2:] for line in emitter.entry("", "x", value).splitlines(keepends=True)[1:])
+    rows = emitter.entry("", "x", value).split("\n")[1:]
+    return "\n".join(row[2:] for row in rows)
 
 
 def block_of(lines: Lines, parent: Mapping, name: str, limit: int, keep: frozenset[str] = frozenset()) -> Block | None:
