@@ -252,7 +252,8 @@ CODES: dict[str, Page] = {
         "The automatic rollback is defeated",
         _E,
         "By default Flux does not roll a failed upgrade back. An `update` with `autoRollbackOnFailedHealth` sets what makes it; "
-        "a setting, strategy or missing probe that takes the gate away is refused.",
+        "a setting, strategy or missing probe that takes the gate away is refused, and so is a timeout shorter than the "
+        "probes in `values` allow.",
     ),
     "R404": Page(
         "A release name that is too long",

@@ -224,6 +224,7 @@ def platforms(draw: st.DrawFn) -> dict[str, Any]:
         },
         "registries": {"emit": draw(st.sampled_from(["all", "declared", "none"]))},
         "imageAutomation": {"enabled": draw(st.booleans()), "author": {"email": "bot@example.org"}},
+        "alerts": {"enabled": draw(st.booleans())},
         "defaults": {"namespaces": draw(st.booleans())},
     }
     table = draw(st.sampled_from(TABLES))

@@ -88,3 +88,68 @@ def test_the_shipped_catalog_is_sound_in_both_modes(platform: str) -> None:
     assert len(marked) > 10
     for text in marked:
         assert_survives_the_bot(text)
+
+
+EVERYTHING = """\
+cluster: test
+flux: {version: "2.9", kustomizations: %s}
+imageAutomation:
+  enabled: true
+  author: {email: bot@example.org}
+  messageTemplate: '{{ range .Changed.Changes }}{{ .Setter }}{{ end }}'
+  signingKey: {secretRef: {name: signing-key}}
+  policySelector: {matchLabels: {bot: main}}
+  pushOptions: {ci.skip: ""}
+  secretFile: git.sops.yaml
+alerts: {enabled: true, labels: {release: prometheus}}
+"""
+SERVICES = {
+    "catalog/web.yaml": """\
+name: web
+source: {image: "ghcr.io/o/web:1.2.3", chart: {url: "oci://charts.example/web", version: "1.0.0"}}
+update: {range: 1.x}
+""",
+    "catalog/plain.yaml": """\
+name: plain
+source: {image: "ghcr.io/o/plain:1.2.3"}
+update: {range: 1.x}
+workload: {probes: {readiness: {httpGet: {path: /, port: 80}}}}
+""",
+}
+
+
+@pytest.mark.parametrize("mode", ["all", "namespace", "service"])
+def test_nothing_of_image_automation_is_left_without_it(mode: str) -> None:
+    files = {**SERVICES, "platform.yaml": EVERYTHING % mode}
+
+    full = assert_modes_agree(files)
+
+    with repository(files) as repo:
+        plain = repo.build(automation=False)
+    words = (
+        "git.sops.yaml",
+        "signing-key",
+        "messageTemplate",
+        "bot: main",
+        "ci.skip",
+        "image-automation",
+        "image.toolkit",
+    )
+    assert [word for word in words if not any(word in text for text in full.files.values())] == []
+    assert [word for word in words if any(word in text for text in plain.files.values())] == []
+    assert [path for path, _ in full.foreign] == ["platform/image-automation/git.sops.yaml"]
+    assert plain.foreign == []
+    # What rolls a failed upgrade back, and tells of it, has nothing to do with who writes the versions.
+    for files_ in (full.files, plain.files):
+        assert "remediateLastFailure: true" in files_["apps/web/helmrelease.yaml"]
+        assert "progressDeadlineSeconds: 600" in files_["apps/plain/workload.yaml"]
+        assert files_["platform/alerts/prometheus-rule.yaml"].count("alert: UpdateHealthGateFailed") == 2
+
+
+def test_settings_of_image_automation_are_not_asked_for_without_it() -> None:
+    broken = EVERYTHING.replace("author: {email: bot@example.org}", "branch: main").replace("{{ end }}", "")
+    files = {**SERVICES, "platform.yaml": broken % "all"}
+
+    with repository(files) as repo:
+        assert repo.build().failed
+        assert not repo.build(automation=False).failed

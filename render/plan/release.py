@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from render.catalog import Definition
 from render.committed import TABLE_COMMENT
 from render.diagnostics import Location
-from render.flux.api import HELM_RELEASE_SPEC, OBJECTS, Path, dotted
+from render.flux.api import HELM_RELEASE_SPEC, OBJECTS, Path, dotted, matches_pattern
+from render.flux.api_schema import DURATION
+from render.flux.cadence import format_duration, parse_duration
 from render.flux.versions import FluxVersion
 from render.model.read import Reader, compile_schema
 from render.plan import paths
 from render.plan.context import Context, Header, Report, node_at
+from render.plan.fluxtree import HELM_TIMEOUT
 from render.plan.images import Images
 from render.plan.part import Part
+from render.plan.probes import allowances
 from render.plan.sources import ChartPlan, plain
 from render.yaml.emit import Commented
 from render.yaml.source import Mapping, Node, Scalar, Sequence, Source
@@ -331,7 +335,8 @@ class Release(Part):
             ),
             (
                 ("upgrade", "remediation", "remediateLastFailure"),
-                remediation.get("remediateLastFailure") is False,
+                # Without a limit there is no last failure.
+                remediation.get("remediateLastFailure") is False and remediation.get("retries") != -1,
                 "the last failure would stay in place",
             ),
         ]
@@ -343,6 +348,40 @@ class Release(Part):
                 if written.source is not self.definition.source:
                     hint += " in services with `update`"
                 self._error("R403", written, message, cause, hint)
+        self._check_time(facts)
+
+    def _check_time(self, facts: dict[str, Any]) -> None:
+        """Refuse a timeout in which nothing, or not what the values let take its time, becomes ready."""
+        upgrade = facts.get("upgrade") or {}
+        path: Path = ("upgrade", "timeout") if upgrade.get("timeout") is not None else ("timeout",)
+        text = upgrade.get("timeout") or facts.get("timeout") or f"{HELM_TIMEOUT // 60}m"
+        if not matches_pattern(DURATION, text):
+            return
+        seconds = parse_duration(text) // 1_000_000_000
+        if not seconds:
+            written = self._written(path)
+            message = f"`{written.field}: {text}` leaves an upgrade no time"
+            self._error(
+                "R403", written, message, "every upgrade would be rolled back", "write a longer time, or remove it"
+            )
+            return
+        # Most definitions have no probes, and need not be looked through for them.
+        values = self.images.values if "robe" in self.definition.source.text else None
+        for allowance in allowances(plain(values)):
+            if allowance.seconds <= seconds:
+                continue
+            node = node_at(values, *allowance.path)
+            is_given = facts.get("timeout") is not None or upgrade.get("timeout") is not None
+            timeout = self._written(path)
+            longer = format_duration(-(-allowance.seconds // 60) * 60 + HELM_TIMEOUT)
+            self.report.error(
+                "R403",
+                node,
+                f"`values.{dotted(allowance.path)}` allows {allowance.seconds} s, and an upgrade has only {text}",
+                cause="a version that is still starting would be taken for a failed one, and rolled back",
+                hint=f"set `release.timeout: {longer}`, or let the probe allow less",
+                related=((timeout.source.place(timeout.node), "the time that an upgrade has"),) if is_given else (),
+            )
 
     def _check_name(self, spec: dict[str, Any]) -> None:
         """Refuse a release name that Helm would not take as it is."""

@@ -18,7 +18,7 @@ from render.plan.policy import Policies, bot_selector, policy_labels
 from render.plan.release import Release
 from render.plan.sources import Charts, SourcePlan, plain
 from render.plan.variables import check_variables
-from render.plan.workload import PROGRESS_DEADLINE, Document, Plain
+from render.plan.workload import Document, Plain
 from render.plan.writing import Writer
 from render.structs import field, struct
 from render.yaml.source import Mapping
@@ -132,7 +132,7 @@ class _Planner:
             documents = workload.plan(writer, rollback=rollback)
             self.made.apps["workload"] = documents
             if any(template == "deployment" for template, _ in documents):
-                self.made.timeout, self.made.has_gated_deployment = PROGRESS_DEADLINE, rollback
+                self.made.timeout, self.made.has_gated_deployment = workload.deadline, rollback
             self.made.namespaces.add(self.header.namespace)
         elif self.service.vm is not None:
             from render.plan.vm import Machine  # few catalogs have machines

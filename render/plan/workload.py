@@ -11,6 +11,8 @@ from render.plan.context import Context, Header, Report, node_at
 from render.plan.images import ImagePlan, Images
 from render.plan.part import Part
 from render.plan.podparts import VOLUME_SOURCES, check_parts
+from render.plan.probes import seconds_to_ready
+from render.plan.sources import plain
 from render.plan.writing import Writer
 from render.yaml.source import Mapping, Scalar
 
@@ -74,6 +76,13 @@ class Plain(Part):
         ]
         return documents
 
+    @property
+    def deadline(self) -> int:
+        """Seconds after which Kubernetes calls a rollout failed: longer than the probes let a pod take to be ready."""
+        probes = self.workload.probes
+        startup, readiness = (plain(one) for one in (probes and probes.startup, probes and probes.readiness))
+        return max(PROGRESS_DEADLINE, seconds_to_ready(startup, readiness) + PROGRESS_DEADLINE // 2)
+
     def _main(self) -> ImagePlan | None:
         """Return the container's image; None after reporting."""
         main = next((plan for plan in self.images.plans if plan.shape == "container"), None)
@@ -91,7 +100,7 @@ class Plain(Part):
     def _deployment(self, selector: dict[str, str], pod: dict[str, Any], *, rollback: bool) -> dict[str, Any]:
         return {
             "replicas": self._replicas(),
-            "progressDeadlineSeconds": PROGRESS_DEADLINE if rollback else None,
+            "progressDeadlineSeconds": self.deadline if rollback else None,
             "strategy": self.workload.strategy,
             "selector": selector,
             "pod": pod,
@@ -202,6 +211,17 @@ class Plain(Part):
         }
         return ("service", context)
 
+    def _keeps_no_pod(self, strategy: Any) -> bool:
+        """Whether a rolling update may take all pods away at once, counted as the Deployment controller does."""
+        replicas = self._replicas()
+        rolling = plain(strategy.get("rollingUpdate")) if isinstance(strategy, Mapping) else None
+        if not replicas or not isinstance(rolling, dict):
+            return False
+        surge = _share(rolling.get("maxSurge"), replicas, up=True)
+        unavailable = _share(rolling.get("maxUnavailable"), replicas, up=False)
+        # With nothing to add and nothing to take away there would be no update, so one is taken away.
+        return (unavailable or int(not surge)) >= replicas
+
     def _check_rollback(self, *, is_stateful: bool) -> None:
         """Refuse what keeps no old pod, or has no gate, when a failed update must not take the service down."""
         off = "or set `update.autoRollbackOnFailedHealth: false`"
@@ -224,6 +244,16 @@ class Plain(Part):
                 cause="`autoRollbackOnFailedHealth` needs RollingUpdate",
                 hint=f"remove `strategy.type`, {off}",
             )
+        elif self._keeps_no_pod(strategy):
+            self.report.error(
+                "R403",
+                node_at(self.node, "strategy", "rollingUpdate"),
+                "this rolling update keeps no old pod while a new one proves itself",
+                cause="the only pod is taken away first"
+                if self._replicas() == 1
+                else f"all {self._replicas()} pods may be unavailable at a time",
+                hint=f"set `maxSurge: 1` and `maxUnavailable: 0`, {off}",
+            )
         probes = self.workload.probes
         if probes is None or probes.readiness is None:
             self.report.error(
@@ -233,6 +263,17 @@ class Plain(Part):
                 cause="`autoRollbackOnFailedHealth` keeps the old pod until the new one proves ready",
                 hint=f"add a readiness probe, {off}",
             )
+
+
+def _share(value: Any, replicas: int, *, up: bool) -> int:
+    """Return a number of pods that is written as one, or as a percentage; 25 % where it is not written."""
+    text = str("25%" if value is None else value)
+    number = text.removesuffix("%")
+    if not number.isdigit():
+        return 0
+    if number == text:
+        return int(number)
+    return -(-int(number) * replicas // 100) if up else int(number) * replicas // 100
 
 
 def claim_spec(spec: Any) -> dict[str, Any]:
