@@ -44,6 +44,7 @@ def test_cron_expression_becomes_calendar_events(expression: str, events: list[s
 
 
 def test_the_zone_ends_each_event() -> None:
+    assert calendar("0 2 13 * *", "") == ["*-*-13 02:00:00"]
     assert calendar("0 2 13 * FRI", "Europe/Berlin") == [
         "*-*-13 02:00:00 Europe/Berlin",
         "Fri *-*-* 02:00:00 Europe/Berlin",

@@ -702,10 +702,10 @@ def test_guest_restarts_in_its_window(tmp_path: Path, os: str) -> None:
     files = {one["path"]: one["content"] for one in found["write_files"]}
     timer = files["/etc/systemd/system/guest-reboot.timer"]
 
-    assert "[Timer]\nOnCalendar=Sun *-*-* 05:00:00 Asia/Tokyo\nRandomizedDelaySec=1h 30min\n\n" in timer
+    assert "[Timer]\nOnCalendar=Sun *-*-* 05:00:00\nRandomizedDelaySec=1h 30min\n\n" in timer
     # A restart that was missed is not made up for: it would come outside the window.
     assert "Persistent" not in timer
-    assert "OnCalendar=*-*-* 00:00:00 Asia/Tokyo\n" in files["/etc/systemd/system/guest-update.timer"]
+    assert "OnCalendar=*-*-* 00:00:00\n" in files["/etc/systemd/system/guest-update.timer"]
     assert "After=guest-update.service\n" in files["/etc/systemd/system/guest-reboot.service"]
     assert found["runcmd"][-1] == ["systemctl", "enable", "--now", "guest-reboot.timer"]
     assert found["packages"][1:] == {"fedora": ["dnf5-plugins"], "el": ["dnf-plugins-core"]}.get(os, [])

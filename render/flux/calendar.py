@@ -48,7 +48,8 @@ class _Days(NamedTuple):
 def timer(text: str, zone: str) -> list[tuple[str, str]]:
     """Return the settings of a `[Timer]` section, in order; raise CadenceError for what is no cadence.
 
-    A duration repeats from the end of the last run; a cron expression fires by the clock of the time zone `zone`.
+    A duration repeats from the last run; a cron expression fires by the clock of the time zone `zone`, and without one
+    by that of the machine.
     """
     duration = cadence(text)
     expression = cron_of(text)
@@ -86,7 +87,7 @@ def _calendar(schedule: CronSim, text: str, zone: str) -> list[str]:
             continue
         names = "" if one.weekdays == _WEEK else _names(one.weekdays) + " "
         days = _listed(one.days, 1, 31)
-        made.append(f"{names}*-{months}{'~' if one.from_end else '-'}{days} {clock} {zone}")
+        made.append(f"{names}*-{months}{'~' if one.from_end else '-'}{days} {clock} {zone}".rstrip())
     return list(dict.fromkeys(made))
 
 

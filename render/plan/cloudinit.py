@@ -126,7 +126,8 @@ class GuestData:
 
     def _updates(self, default_cadence: str) -> Guest:
         made = Guest()
-        zone = (self.cloud.timezone if self.cloud is not None else None) or DEFAULT_ZONE
+        # A zone of the guest's own is its clock; named in a timer, one that it does not know would stop the timer.
+        zone = "" if self.cloud is not None and self.cloud.timezone else DEFAULT_ZONE
         is_on = self.update is not None and self.update.pin is None
         if self.vm.reboot is not None and not is_on:
             self._refuse_reboot()

@@ -200,7 +200,7 @@ def test_systemd_fires_when_random_expressions_do(expression: str) -> None:
 
 
 @needs_systemd
-@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+3"])
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Etc/GMT+3", ""])
 def test_systemd_takes_time_zones(zone: str) -> None:
     for event in calendar("0 2 13 * FRI", zone):
         assert "Next elapse" in run(str(SYSTEMD), "calendar", f"--base-time={START}", event)
