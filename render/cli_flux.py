@@ -131,21 +131,27 @@ def _tell(made: Rewrite, placed: PlacedTable | None, style: str, *, quiet: bool,
 @catalog_argument
 @platform_option()
 @automation_option("Handle the images that Flux would automate, too.")
-@format_option(("full", "concise"), "Form of the report.")
+@format_option(REPORTS, "Form of the report.")
 @fail_on_option()
 @quiet_option
 def renovate(catalog: Path, platform_path: Path, automation: bool, style: str, fail_on: str, quiet: bool) -> None:
     """Print a Renovate configuration for the charts of CATALOG, and for the images that Flux does not automate."""
-    from render.renovate import OutsideError, configure, last_line
+    from render.renovate import OutsideError, configure, last_line, summary
 
     try:
         made = configure(catalog, platform_path, automation=automation)
     except OutsideError as error:
         raise click.UsageError(str(error)) from error
     stops = made.failed or (fail_on == "warning" and bool(made.diagnostics))
+    if style == "json":
+        from render.report import render_json
+
+        click.echo(render_json(made.diagnostics, summary(made)), nl=False)
+        sys.exit(EXIT_PROBLEMS if stops else 0)
     print_report(made.diagnostics, made.sources, style)
     if not stops:
-        click.echo(made.text, nl=False)
+        if style != "github":
+            click.echo(made.text, nl=False)
         if not quiet:
             click.echo(last_line(made), err=True)
     sys.exit(EXIT_PROBLEMS if stops else 0)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from render.cli_options import CONTEXT, PATH, format_option, platform_option, print_report, quiet_option
+from render.cli_options import CONTEXT, PATH, REPORTS, format_option, platform_option, print_report, quiet_option
 
 if TYPE_CHECKING:
     from render.catalog import PlatformFile
@@ -63,7 +63,7 @@ def _is_terminal() -> bool:
 @platform_option()
 @click.option("--file", "file", metavar="PATH", type=PATH, help="The new file, from the catalog on.")
 @click.option("--dry-run", is_flag=True, help="Print the definition, and write nothing.")
-@format_option(("full", "concise"), "Form of the report.")
+@format_option(REPORTS, "Form of the report.")
 def new(
     name: str,
     chart: str | None,
@@ -103,11 +103,7 @@ def new(
     if file is not None and (file.suffix not in (".yaml", ".yml") or file.is_absolute() or ".." in file.parts):
         raise click.UsageError("--file must be the path of a .yaml file in the catalog")
     made = new_service(wish, path, catalog, platform_path)
-    if dry_run:
-        print_report(made.diagnostics, 2, style)
-        click.echo(made.files[path], nl=False)
-        sys.exit(EXIT_PROBLEMS if made.failed else 0)
-    _finish(made, style)
+    _finish(made, style, product=made.files[path] if dry_run else None)
 
 
 def _ask(wish: Wish, platform: PlatformFile) -> Wish:
@@ -152,18 +148,26 @@ def _check(wish: Wish, platform: PlatformFile) -> None:
         raise click.UsageError("--at, --version and --chart-name are about --chart")
 
 
-def _finish(made: Made, style: str, told: str = "") -> None:
-    """Write the files, or tell why not, and leave."""
+def _finish(made: Made, style: str, told: str = "", product: str | None = None) -> None:
+    """Write the files, or tell why not, and leave; a `product` is printed in their place."""
     from render.catalog import shown_path
+    from render.report import render_json
     from render.scaffold import write
 
-    if not made.failed:
+    if not made.failed and product is None:
         made.diagnostics += write(made.files)
+    files = [] if made.failed or product is not None else [shown_path(path) for path in made.files]
+    if style == "json":
+        texts = {shown_path(path): text for path, text in made.files.items()}
+        click.echo(render_json(made.diagnostics, {"written": files, "files": texts}), nl=False)
+        sys.exit(EXIT_PROBLEMS if made.failed else 0)
     print_report(made.diagnostics, 2, style)
+    if product is not None and style != "github":
+        click.echo(product, nl=False)
     if made.failed:
         sys.exit(EXIT_PROBLEMS)
-    for path in made.files:
-        click.echo(shown_path(path))
+    for path in files:
+        click.echo(path, err=style == "github")
     if told:
         click.echo(told, err=True)
     sys.exit(0)
@@ -182,7 +186,7 @@ def _finish(made: Made, style: str, told: str = "") -> None:
 @click.option("--source", metavar="URL", help="Whence the pipeline installs `render`: a Git URL, `@` and a revision.")
 @click.option("--pre-commit/--no-pre-commit", default=True, help="A pre-commit hook that builds.  [default: yes]")
 @click.option("--example/--no-example", default=True, help="An example service.  [default: yes]")
-@format_option(("full", "concise"), "Form of the report.")
+@format_option(REPORTS, "Form of the report.")
 @quiet_option
 def init(
     folder: Path,

@@ -460,3 +460,20 @@ def last_line(made: Renovate) -> str:
 
     charts = sum(one.kind == "chart" for one in made.found)
     return f"{count(charts, 'chart')} and {count(len(made.found) - charts, 'image')} found"
+
+
+def summary(made: Renovate) -> dict[str, object]:
+    """Return what the JSON report says beside its diagnostics."""
+    found = [
+        {
+            "file": one.file,
+            "kind": one.kind,
+            "datasource": one.datasource,
+            "package": one.package,
+            "version": one.value,
+            "digest": one.digest,
+            "registryUrl": one.registry,
+        }
+        for one in made.found
+    ]
+    return {"config": made.config or None, "found": found}

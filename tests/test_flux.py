@@ -232,6 +232,38 @@ def test_overrides_may_be_spread_over_lines_and_tabs() -> None:
     assert [one.message for one in table.diagnostics] == ["`o[0]`: `newTag` must be a tag, not `v1#2`"]
 
 
+JSON_NAMES = st.from_regex(r"[a-z0-9]{1,8}(/[a-z0-9]{1,8})?", fullmatch=True)
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {"name": JSON_NAMES, "newTag": st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,9}", fullmatch=True)},
+            optional={"newName": JSON_NAMES.map("r.example:5000/".__add__), "digest": st.just("sha256:" + "a" * 64)},
+        ),
+        max_size=3,
+        unique_by=lambda one: one["name"],
+    ),
+    st.sampled_from([None, 2, "\t"]),
+    st.booleans(),
+)
+def test_json_is_read_as_json(entries: list[dict[str, str]], indent: int | str | None, ascii_only: bool) -> None:
+    table = read_json_table(json.dumps(entries, indent=indent, ensure_ascii=ascii_only), "o")
+
+    assert not table.failed
+    assert table.entries == [Entry.of(one) for one in entries]
+
+
+@given(st.text(max_size=12))
+def test_text_that_is_no_list_of_json_is_refused(text: str) -> None:
+    try:
+        expected = json.loads(text) == []
+    except ValueError:
+        expected = False
+
+    assert read_json_table(text, "o").failed == (not expected)
+
+
 def test_the_platform_file_may_have_no_overrides(tmp_path: Path) -> None:
     (tmp_path / "platform.yaml").write_text("cluster: a\nflux: {version: '2.9'}\n")
     table = read_flux_table(tmp_path / "platform.yaml")

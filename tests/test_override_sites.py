@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from render.flux.override_sites import Site, sites, transform
+from render.flux.override_sites import Image, Site, images, sites, transform
 from render.flux.overrides import Entry, OverrideFailure
+
+LOCAL = "config.kubernetes.io/local-config"
 
 
 def entry(name: str, **fields: str) -> Entry:
@@ -188,3 +190,29 @@ def test_a_bad_name_fails_only_where_an_image_is_looked_at() -> None:
         transform([pod(containers=[{"image": "a"}])], [entry("[")])
     assert caught.value.path == ("spec", "containers", 0, "image")
     assert caught.value.entry == 0
+
+
+def test_images_are_listed_where_they_stand_in_the_documents() -> None:
+    inner = {"kind": "PodList", "items": [{**pod(containers=[{"image": "b"}]), "metadata": {"name": "inner"}}]}
+    local = {**pod(containers=[{"image": "x"}]), "metadata": {"name": "l", "annotations": {LOCAL: "true"}}}
+    documents = [
+        local,
+        {"kind": "List", "items": [inner, {"kind": "CustomResourceDefinition", "metadata": {"name": "c"}}]},
+        {**pod(volumes=[{"image": {"reference": "c"}}], containers=[{"image": "a"}]), "metadata": {"name": "p"}},
+    ]
+
+    assert images(documents) == [
+        Image(1, ("items", 0, "items", 0, "spec", "containers", 0, "image"), True, "b"),
+        Image(2, ("spec", "containers", 0, "image"), True, "a"),
+        Image(2, ("spec", "volumes", 0, "image", "reference"), False, "c"),
+    ]
+    changes = transform(documents, [entry(".*", newName="new")]).changes
+    assert [(one.before, one.doubled) for one in changes] == [(one.value, one.doubled) for one in images(documents)]
+
+
+def test_an_object_that_fails_the_release_fails_the_list_too() -> None:
+    documents = [{"kind": "List", "items": [{"kind": "A", "metadata": {"name": "a"}, "spec": {"template": "text"}}]}]
+
+    with pytest.raises(OverrideFailure) as failed:
+        images(documents)
+    assert (failed.value.document, failed.value.path[:4]) == (0, ("items", 0, "spec", "template"))

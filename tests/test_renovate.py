@@ -631,6 +631,31 @@ def test_the_command_prints_the_configuration(tmp_path: Path) -> None:
     assert made.run("renovate", "--quiet").err == ""
 
 
+def test_the_json_report_holds_the_configuration(tmp_path: Path) -> None:
+    made = project(tmp_path, {"catalog/web.yaml": f"name: web\nsource: {{image: 'x/a:1@{D}'}}\n{PLAIN}"})
+    ran = made.run("renovate", "--format", "json")
+    report = json.loads(ran.out)
+
+    assert (ran.code, ran.err, report["diagnostics"]) == (0, "", [])
+    assert report["config"] == configured(made).config
+    assert report["found"] == [
+        {
+            "file": "catalog/web.yaml",
+            "kind": "image",
+            "datasource": "docker",
+            "package": "x/a",
+            "version": "1",
+            "digest": D,
+            "registryUrl": None,
+        }
+    ]
+    (tmp_path / "catalog/web.yaml").write_text("name: web\nsorce: {}\n")
+    ran = made.run("renovate", "--format", "json")
+    assert (ran.code, json.loads(ran.out)["config"]) == (1, None)
+    ran = made.run("renovate", "--format", "github")
+    assert (ran.code, ran.out.startswith("::error file=catalog/web.yaml,line=2")) == (1, True)
+
+
 def test_nothing_is_printed_for_a_faulty_catalog(tmp_path: Path) -> None:
     ran = project(tmp_path, {"catalog/web.yaml": "name: web\nsorce: {}\n"}).run("renovate", "--format", "concise")
 

@@ -425,3 +425,30 @@ def test_a_folder_that_cannot_be_written_leaves_nothing_half(tmp_path: Path, mon
     faults = scaffold.write({tmp_path / "new.yaml": "text"})
     assert [one.message for one in faults] == ["cannot write the file: no space left on device"]
     assert not (tmp_path / "new.yaml").exists()
+
+
+def test_the_json_report_holds_the_files(tmp_path: Path) -> None:
+    made = repository(tmp_path)
+    ran = made.run("new", "web", "--chart", "whole", "--format", "json", "--dry-run")
+    report = json.loads(ran.out)
+
+    assert (ran.code, ran.err) == (0, "")
+    assert (report["version"], report["written"], report["diagnostics"]) == (1, [], [])
+    assert sorted(report["files"]) == ["catalog/.schema/service.json", "catalog/web.yaml"]
+    report = json.loads(made.run("new", "web", "--chart", "whole", "--format", "json").out)
+    assert report["files"]["catalog/web.yaml"] == (tmp_path / "catalog/web.yaml").read_text()
+    assert sorted(report["written"]) == sorted(report["files"])
+    ran = made.run("new", "web", "--chart", "whole", "--format", "json")
+    report = json.loads(ran.out)
+    assert (ran.code, report["written"], [one["code"] for one in report["diagnostics"]]) == (1, [], ["R805"])
+
+
+def test_github_gets_commands_on_stdout(tmp_path: Path) -> None:
+    made = repository(tmp_path)
+    ran = made.run("new", "web", "--chart", "whole", "--format", "github")
+
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err.startswith("catalog/web.yaml\n")
+    assert made.run("new", "web", "--chart", "whole", "--format", "github").out.startswith(
+        "::error file=catalog/web.yaml,title=R805::"
+    )
