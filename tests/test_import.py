@@ -794,6 +794,83 @@ def test_charts_and_hidden_folders_are_passed_over(tmp_path: Path) -> None:
     assert codes(imported(tmp_path, files)) == []
 
 
+@pytest.mark.parametrize(
+    "chart",
+    [
+        "  chart: {spec: {chart: web, version: 1.2.3}}\n",
+        "  chart: {spec: {chart: web, sourceRef: charts}}\n",
+        "  chart: {}\n",
+        "  chartRef: {kind: OCIRepository}\n",
+        "  chart: web\n",
+    ],
+)
+def test_a_release_whose_chart_names_no_source_is_left(tmp_path: Path, chart: str) -> None:
+    made = imported(tmp_path, {"web.yaml": release(chart=chart)})
+
+    assert codes(made) == ["R908", "R901"]
+    assert [one.what for one in made.left] == ["`HelmRelease apps/web`"]
+
+
+def test_the_nearest_source_of_a_name_is_meant(tmp_path: Path) -> None:
+    files = {}
+    for name in ("a", "b"):
+        chart = source(
+            "OCIRepository", "app-template", "x", f"{OCI}-{name}, {LAYER}".replace(f"1.2.3}}-{name}", "1.2.3}")
+        )
+        files[f"{name}/oci.yaml"] = chart.replace(", namespace: x", "").replace("charts/web", f"charts/{name}")
+        files[f"{name}/web.yaml"] = release(name=name, chart=ref("OCIRepository", "app-template"))
+    made = imported(tmp_path, files)
+
+    assert [one.lost for one in made.outcomes] == [[], []]
+    assert "url: oci://ghcr.io/example/charts/a\n" in made.definitions["apps/a.yaml"]
+    assert "url: oci://ghcr.io/example/charts/b\n" in made.definitions["apps/b.yaml"]
+
+
+def test_sources_of_each_namespace_are_rendered_in_each(tmp_path: Path) -> None:
+    shared = source("OCIRepository", "app-template", "x", f"{OCI}, {LAYER}").replace(", namespace: x", "")
+    files = {
+        "component/kustomization.yaml": "kind: Component\nresources: [oci.yaml]\n",
+        "component/oci.yaml": shared,
+    }
+    for name in ("a", "b"):
+        files[f"{name}/web.yaml"] = release(name=name, namespace="", chart=ref("OCIRepository", "app-template"))
+        files[f"{name}/kustomization.yaml"] = f"namespace: {name}\nresources: [web.yaml]\ncomponents: [../component]\n"
+    made = imported(tmp_path, files)
+    built = Project(tmp_path).build()
+
+    assert [(one.equal, one.lost) for one in made.outcomes] == [(True, []), (True, [])]
+    found = [one["metadata"] for one in objects(built) if one["kind"] == "OCIRepository"]
+    assert found == [{"name": "app-template", "namespace": "a"}, {"name": "app-template", "namespace": "b"}]
+
+
+def test_namespaces_that_are_declared_are_left_to_the_repository(tmp_path: Path) -> None:
+    namespace = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: apps\n"
+    made = imported(tmp_path / "all", {"web/web.yaml": release(), "ns.yaml": namespace})
+    some = imported(
+        tmp_path / "some",
+        {"web/web.yaml": release(), "ns.yaml": namespace, "db.yaml": release(name="db", namespace="data")},
+    )
+
+    assert "  namespaces: false\n" in made.files[tmp_path / "all/platform.yaml"]
+    assert "namespaces" not in some.files[tmp_path / "some/platform.yaml"]
+    assert [one.what for one in some.left] == ["`Namespace apps`"]
+
+
+def test_a_workload_whose_policy_was_not_read_is_noted(tmp_path: Path) -> None:
+    text = DEPLOYMENT.replace("LABELS", "app.kubernetes.io/name: web")
+    outcome, _ = only(imported(tmp_path, {"web/web.yaml": text}))
+
+    assert (outcome.equal, outcome.lost) == (False, [])
+    assert any("not among what was read" in note for note in outcome.notes)
+
+
+def test_comments_that_hold_secrets_are_not_shown(tmp_path: Path) -> None:
+    outcome, _ = only(imported(tmp_path, {"web.yaml": "# password: hunter2\n" + release()}))
+
+    assert [line for line, _ in outcome.comments] == [1]
+    assert "hunter2" not in outcome.comments[0][1]
+
+
 # The catalog of this repository
 
 

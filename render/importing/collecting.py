@@ -109,8 +109,8 @@ class Collector:
         """Return the draft of a service; None after telling why there is none."""
         if found.kind == "HelmRelease" and found.group == HELM:
             spec = found.root.get("spec")
-            if found.file.is_patch or type(spec) is not Mapping or _is_partial(spec):
-                why = "a kustomization names it as a patch" if found.file.is_patch else "it has no chart"
+            why = _partial(found, spec)
+            if why:
                 self._leave(found, f"{why}: part of a release that is made elsewhere")
                 self._warn(
                     "R901",
@@ -121,6 +121,19 @@ class Collector:
                 )
                 return None
         identity = (found.kind, found.namespace or "", found.name)
+        use = None
+        if found.kind == "HelmRelease" and type(spec := found.root.get("spec")) is Mapping:
+            use = use_of(convert(spec)[0], found.namespace or self.namespace or "", self.charts)
+            if use is None:
+                self._leave(found, "its chart names no source")
+                self._warn(
+                    "R901",
+                    found,
+                    f"`{found}` is no whole release, and is left out",
+                    "its chart names no source, and no API server takes it",
+                    "name the source under `chart.spec.sourceRef` or `chartRef`",
+                )
+                return None
         first = seen.setdefault(identity, found)
         if first is not found:
             self._leave(found, f"a second `{found.kind}` of this name")
@@ -255,7 +268,7 @@ class Collector:
             if found.file.label is None and found.file.folder in homes | {os.path.dirname(one) for one in homes}:  # noqa: PTH120
                 self._leave(found, _told_kustomization(found))
         for found in self.repository.objects:
-            is_flux = found.group in (SOURCE, IMAGE, FLUX_KUSTOMIZE, HELM)
+            is_flux = found.group in (SOURCE, IMAGE, FLUX_KUSTOMIZE, HELM) or found.kind == "Namespace"
             if found.file.folder in homes and id(found) not in self.claimed and not is_flux:
                 self._leave(found, "it belongs to no single service of its folder")
 
@@ -276,8 +289,12 @@ def _told_kustomization(found: Found) -> str:
     return "`render` writes Flux Kustomizations of its own" + (f"; this one says {told}" if told else "")
 
 
-def _is_partial(spec: Mapping) -> bool:
-    return all(type(spec.get(name)) is not Mapping for name in ("chart", "chartRef"))
+def _partial(found: Found, spec: Node | None) -> str:
+    """Return why a HelmRelease is a part of another one; empty for a whole one."""
+    if found.file.is_patch:
+        return "a kustomization names it as a patch"
+    is_whole = type(spec) is Mapping and any(type(spec.get(name)) is Mapping for name in ("chart", "chartRef"))
+    return "" if is_whole else "it has no chart"
 
 
 def _group(found: Found) -> str | None:
@@ -302,6 +319,8 @@ def _needs_no_file(name: str, value: Node) -> bool:
 
 def _owner(found: Found, drafts: list[Draft]) -> Draft | None:
     """Return the service that an object beside it belongs to."""
+    if found.kind == "Namespace" and not found.group:
+        drafts = [one for one in drafts if one.home == found.name]
     if len(drafts) == 1:
         return drafts[0]
     same_file = [one for one in drafts if one.main.file is found.file]

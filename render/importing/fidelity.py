@@ -42,7 +42,13 @@ class Compared:
 class Rendered:
     """The objects of a build by their identity."""
 
-    objects: dict[ObjectId, Side] = field(default_factory=dict)
+    objects: dict[ObjectId, tuple[Node, dict[int, str]]] = field(default_factory=dict)
+    """Each with the setter markers of its file."""
+
+    def get(self, kind: str, namespace: str, name: str, group: str) -> Side | None:
+        """Return an object, ready to be compared."""
+        found = self.objects.get(ObjectId(kind, namespace, name, group))
+        return None if found is None else Side(*found)
 
     @classmethod
     def of(cls, made: Build) -> Rendered:
@@ -55,7 +61,7 @@ class Rendered:
             for document in parse(Source(path, text))[0]:
                 identity = identity_of(document.root)
                 if identity is not None:
-                    found.objects.setdefault(identity, Side(document.root, markers))
+                    found.objects.setdefault(identity, (document.root, markers))
         return found
 
 
@@ -82,7 +88,7 @@ def compare_release(draft: Draft, rendered: Rendered, namespace: str, policies: 
             (Scalar("spec", ""), _whole_spec(draft)),
         ]
     )
-    side = rendered.objects.get(ObjectId("HelmRelease", namespace, draft.main.name, "helm.toolkit.fluxcd.io"))
+    side = rendered.get("HelmRelease", namespace, draft.main.name, "helm.toolkit.fluxcd.io")
     if side is None:
         made.lost.append("spec")
         return made
@@ -111,13 +117,17 @@ def _whole_spec(draft: Draft) -> Mapping:
 
 
 def compare_object(
-    found: Found, rendered: Rendered, service_namespace: str, policies: dict[str, str], name: str | None = None
+    found: Found,
+    rendered: Rendered,
+    service_namespace: str,
+    policies: dict[str, str],
+    known: frozenset[tuple[str, str]],
 ) -> Compared:
     """Compare another object with what is rendered in its place."""
     made = Compared()
     metadata = found.root.get("metadata")
     for namespace in dict.fromkeys((found.namespace or "", service_namespace)):
-        side = rendered.objects.get(ObjectId(found.kind, namespace, name or found.name, found.group))
+        side = rendered.get(found.kind, namespace, found.name, found.group)
         if side is not None:
             break
     else:
@@ -131,6 +141,8 @@ def compare_object(
             made.notes.append(f"`{found}` {_told(change)}: every object of a service has its labels and annotations")
         elif found.kind in WORKLOAD_DEFAULTS and _is_default(change):
             continue
+        elif change.kind == "marker" and (reason := _marker_reason(change, known)) is not None:
+            made.notes.append(f"`{found}` {_told(change)}: {reason}")
         else:
             made.lost.append(f"{found}: {_told(change)}")
     return made
@@ -154,7 +166,7 @@ def compare_source(
     """Compare a source object with the one that is rendered for it, perhaps under another name."""
     made = Compared()
     kind, namespace, name = identity
-    side = rendered.objects.get(ObjectId(kind, namespace, name, SOURCE))
+    side = rendered.get(kind, namespace, name, SOURCE)
     one, other = found.get("spec"), side.root.get("spec") if side is not None and type(side.root) is Mapping else None
     if type(one) is not Mapping or type(other) is not Mapping or side is None:
         made.lost.append(str(found))
@@ -218,7 +230,7 @@ def compare_policies(draft: Draft, rendered: Rendered, automation: Automation, n
         if image.policy != (namespace, name):
             made.notes.append(f"the policy `{'/'.join(image.policy)}` becomes `{namespace}/{name}`")
         for found in (repository, policy):
-            side = rendered.objects.get(ObjectId(found.kind, namespace, name, IMAGE))
+            side = rendered.get(found.kind, namespace, name, IMAGE)
             one = found.get("spec")
             other = side.root.get("spec") if side is not None and type(side.root) is Mapping else None
             if side is None or type(one) is not Mapping or type(other) is not Mapping:
@@ -299,7 +311,7 @@ def _reason(change: Change, draft: Draft, namespace: str, wanted: Mapping) -> st
         if change.path == empty and _is_empty(change.old) and _is_empty(change.new):
             return ""
     if change.kind == "marker":
-        return _marker_reason(change, draft)
+        return _marker_reason(change, draft.known_policies)
     if path[:2] == ("spec", "interval") and draft.spec.get("interval") is None:
         return "the release says none, and gets the platform's"
     if path[:2] in (("spec", "chart"), ("spec", "chartRef")):
@@ -313,11 +325,12 @@ def _reason(change: Change, draft: Draft, namespace: str, wanted: Mapping) -> st
     return None
 
 
-def _marker_reason(change: Change, draft: Draft) -> str | None:
+def _marker_reason(change: Change, known: frozenset[tuple[str, str]]) -> str | None:
+    """Return why a marker is not there any more, or why there is one; None for a loss."""
     marker = change.old.text if type(change.old) is Scalar else ""
     if not marker:
         return "the scalar is one of an image that is moved"
-    if _policy_of(marker) not in draft.known_policies:
+    if _policy_of(marker) not in known:
         return _UNKNOWN_POLICY
     if marker.endswith(":name"):
         return "no marker writes the name: it is the repository that is scanned"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import tempfile
@@ -42,6 +43,7 @@ from render.importing.reading import IMAGE, SOURCE, Found, Progress, Reading, Re
 from render.importing.sources import Sources
 from render.plan import paths
 from render.plan.release import rollback_fields
+from render.redact import redact_line
 from render.structs import replace
 from render.yaml.source import Mapping, Node, Sequence
 
@@ -104,7 +106,14 @@ class Target:
 
 def import_repository(places: Iterable[Path], target: Target, progress: Progress | None = None) -> Imported:
     """Read a repository and make a catalog of it; writes nothing."""
-    return _Import(target).run(places, progress)
+    # Trees of thousands of files have no cycles: the collector would only search in vain.
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return _Import(target).run(places, progress)
+    finally:
+        if collects:
+            gc.enable()
 
 
 class _Import:
@@ -192,6 +201,7 @@ class _Import:
         self._say_access(drafts)
         self._say_variables(drafts)
         self._leave_flux(repository, drafts)
+        self._say_namespaces(repository, drafts)
 
     def _settle_sources(self, repository: Repository, drafts: list[Draft]) -> None:
         existing = self.existing
@@ -209,11 +219,12 @@ class _Import:
                     said[name] = node if type(node) in (Mapping, Sequence) else getattr(node, "text", node)
             self.sources.crosses = existing.platform.flux.cross_namespace_refs
         uses = [(draft.service, draft.home, draft.use) for draft in drafts if draft.use is not None]
+        self.sources.enter((draft.service, draft.main, draft.use) for draft in drafts if draft.use is not None)
         if existing is None:
-            for _, _, use in uses:
-                use.source = self.sources.find(use)
             is_apart = any(
-                use.source is not None and use.kind == "HelmRepository" and use.namespace != self.namespace
+                use.source is not None
+                and use.namespace != self.namespace
+                and (use.kind == "HelmRepository" or len(self.sources.users[id(use.source)]) > 1)
                 for _, _, use in uses
             )
             if is_apart and all(use.namespace == where for _, where, use in uses):
@@ -372,6 +383,26 @@ class _Import:
                     Left(found.file.source.path, found.root.line, f"`{found}`", "no image of a service is moved by it")
                 )
 
+    def _say_namespaces(self, repository: Repository, drafts: list[Draft]) -> None:
+        """Leave namespaces to the repository where it declares all that are used."""
+        inside = {id(found) for draft in drafts for found in draft.extras}
+        outside = [
+            one for one in repository.of_kind("", "Namespace") if id(one) not in inside and one.file.label is None
+        ]
+        declared = {one.name for one in outside}
+        used = {draft.home for draft in drafts} - {"default", self.namespace}
+        used = {name for name in used if not name.startswith("kube-")}
+        if not declared & used or self.existing is not None:
+            return
+        if used <= declared:
+            self.platform.fields["defaults"]["namespaces"] = False
+            self.platform.notes.append("all namespaces are declared already: `defaults.namespaces` is off")
+            return
+        for found in outside:
+            if found.name in used:
+                why = "`render` writes a Namespace of this name too: move its labels into `extraObjects`"
+                self.made.left.append(Left(found.file.source.path, found.root.line, f"`{found}`", why))
+
     # Definitions that render
 
     def _settle_all(self, drafts: list[Draft]) -> None:
@@ -505,7 +536,7 @@ class _Import:
                 outcome.notes.append(f"not imported: {draft.reason}")
                 continue
             outcome.notes += draft.told
-            outcome.comments = sorted(set(draft.dropped))
+            outcome.comments = [(line, redact_line(text)) for line, text in sorted(set(draft.dropped))]
             self._compare(draft, outcome)
 
     def _compare(self, draft: Draft, outcome: Outcome) -> None:
@@ -523,9 +554,12 @@ class _Import:
             differing += len(found.notes)
         elif draft.workload is not None:
             for one in (draft.main, *draft.in_workload):
-                outcome.lost += compare_object(one, self.rendered, namespace, renamed).lost
+                found = compare_object(one, self.rendered, namespace, renamed, draft.known_policies)
+                outcome.lost += found.lost
+                outcome.notes += found.notes
+                differing += len(found.notes)
         for extra in draft.extras:
-            found = compare_object(extra, self.rendered, namespace, renamed)
+            found = compare_object(extra, self.rendered, namespace, renamed, draft.known_policies)
             outcome.lost += found.lost
             outcome.notes += found.notes
         if draft.settled is not None and draft.settled.is_rendered and draft.use is not None:

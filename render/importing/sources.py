@@ -173,31 +173,42 @@ class Sources:
         self.added: dict[str, dict[str, Any]] = {}
         self.by_key: dict[Key, Found] = {}
         self.charts: dict[tuple[str, str], Found] = {}
-        by_name: dict[tuple[str, str], list[Found]] = {}
+        self.by_name: dict[tuple[str, str], list[Found]] = {}
         for found in repository.of_kind(SOURCE, "HelmRepository", "OCIRepository", "GitRepository", "Bucket"):
             self.by_key.setdefault((found.kind, found.namespace or "", found.name), found)
-            by_name.setdefault((found.kind, found.name), []).append(found)
-        self.alone = {key: found[0] for key, found in by_name.items() if len(found) == 1}
+            self.by_name.setdefault((found.kind, found.name), []).append(found)
         for found in repository.of_kind(SOURCE, "HelmChart"):
             self.charts[(found.namespace or "", found.name)] = found
         self.users: dict[int, list[str]] = {}
         """Services of each source, by the source's identity as a Python object."""
 
-    def find(self, use: Use) -> Found | None:
-        """Return the source object that a release uses; None when it is not among what was read."""
-        found = self.by_key.get(use.key)
-        if found is None:
-            alone = self.alone.get((use.kind, use.name))
-            found = alone if alone is not None and alone.namespace is None else None
-        return found
+    def find(self, use: Use, release: Found) -> Found | None:
+        """Return the source object that a release uses; None when it is not among what was read.
+
+        Of objects whose namespace nothing tells, the nearest is meant: in the file, in the folder, else the only one.
+        """
+        listed = self.by_name.get((use.kind, use.name), ())
+        fitting = [one for one in listed if one.namespace in (None, use.namespace)]
+        for near in (
+            [one for one in fitting if one.file is release.file],
+            [one for one in fitting if one.file.folder == release.file.folder],
+            [one for one in fitting if one.namespace is not None],
+            fitting,
+        ):
+            if len(near) == 1:
+                return near[0]
+        return self.by_key.get(use.key)
+
+    def enter(self, uses: Iterable[tuple[str, Found, Use]]) -> None:
+        """Find the source of each service's chart; `uses` are services, their releases and what these use."""
+        for service, release, use in uses:
+            use.source = self.find(use, release)
+            if use.source is not None:
+                self.users.setdefault(id(use.source), []).append(service)
 
     def settle(self, uses: Iterable[tuple[str, str, Use]]) -> dict[str, Settled]:
         """Return what becomes of each service's chart; `uses` are services, their namespaces and what they use."""
         listed = list(uses)
-        for service, _, use in listed:
-            use.source = self.find(use)
-            if use.source is not None:
-                self.users.setdefault(id(use.source), []).append(service)
         by_url: dict[str, set[int]] = {}
         for _, _, use in listed:
             if use.source is not None and use.kind == "OCIRepository" and (url := use.source.text("spec", "url")):
