@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from render.cli_options import CONTEXT, platform_option, print_report
+from render.cli_options import CONTEXT, fail_on_option, format_option, platform_option, print_report
 
 EXIT_PROBLEMS = 1
 
@@ -22,7 +22,9 @@ EXIT_PROBLEMS = 1
 @click.argument("part", type=click.Choice(("secret", "rule", "patch")))
 @platform_option()
 @click.option("--ssh", is_flag=True, help="An SSH key instead of a user name and a token (`secret` only).")
-def write_back(part: str, platform_path: Path, ssh: bool) -> None:
+@format_option(("full", "concise"), "Form of the report.")
+@fail_on_option()
+def write_back(part: str, platform_path: Path, ssh: bool, style: str, fail_on: str) -> None:
     """Print what the image bot needs to write: one PART of it.
 
     `secret` is the Secret of its Git credential, to be filled in and encrypted; `rule` the rule for .sops.yaml; `patch`
@@ -37,7 +39,7 @@ def write_back(part: str, platform_path: Path, ssh: bool) -> None:
     file, faults = read_platform(platform_path)
     if file is not None:
         faults += check_platform(file, automation=True, needs_git=True)
-    print_report(faults)
-    if file is None or any(fault.severity == "error" for fault in faults):
+    print_report(sorted(faults), style=style)
+    if file is None or any(fault.severity in ("error", fail_on) for fault in faults):
         sys.exit(EXIT_PROBLEMS)
     click.echo(text_of(part, file.platform, ssh=ssh), nl=False)

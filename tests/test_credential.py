@@ -126,6 +126,17 @@ def test_platform_file_with_faults_is_told_of(tmp_path: Path) -> None:
     assert "error[R101]" in ran.err
 
 
+def test_warnings_of_the_platform_file_do_not_stop_it_unless_they_are_to(tmp_path: Path) -> None:
+    table = "\n  - {name: a/b, newName: c/d}\n  - {name: c/d, newName: e/f}"
+    repository = made(tmp_path, PLATFORM.replace(" []", table))
+
+    ran = repository.run("write-back", "patch", "--format", "concise")
+    assert (ran.code, ran.err.count("R608")) == (0, 1)
+    assert ran.out.startswith("# ")
+    stopped = repository.run("write-back", "patch", "--fail-on", "warning")
+    assert (stopped.code, stopped.out) == (1, "")
+
+
 # In the tree
 
 
