@@ -58,6 +58,8 @@ class Build:
     """The table with its place; None without a platform file."""
     names: frozenset[str] = frozenset()
     """Names of all services, disabled ones included."""
+    paths: dict[str, str] = field(default_factory=dict)
+    """The catalog file of each service, by its name."""
     automation: bool = True
     """Whether images are automated: with `--no-image-automation`, no policy is rendered."""
     root: Path | None = None
@@ -92,6 +94,37 @@ def build(
     platform's table; `visit` sees the plan of each service, and `seen` takes in what is read of catalog and platform.
     `jobs` processes do the work, or as many as are worth it (0); the result is the same for any number.
     """
+    made, context = prepare(
+        platform_path, automation=automation, root=root, reset=reset, overrides=overrides, seen=seen
+    )
+    # Trees and plans have no cycles, so reference counts free them; the collector would only search in vain.
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        _Builder(made, catalog, Renderer(context, seen, visit)).run(jobs)
+    except OutOfOrderError:
+        return build(
+            catalog, platform_path, automation=automation, root=root, reset=reset, overrides=overrides, seen=seen
+        )
+    finally:
+        if collects:
+            gc.enable()
+    made.diagnostics = told_once(made.diagnostics)
+    if made.failed:
+        made.files = Texts()
+    return made
+
+
+def prepare(
+    platform_path: Path,
+    *,
+    automation: bool,
+    root: Callable[[PlatformFile], Path] | None = None,
+    reset: frozenset[str] = frozenset(),
+    overrides: PlacedTable | None = None,
+    seen: Seen | None = None,
+) -> tuple[Build, Context | None]:
+    """Return a build without any service, and what its services are planned in; None without a sound platform file."""
     made = Build(automation=automation)
     platform, faults = read_platform(platform_path, seen)
     made.diagnostics += faults
@@ -111,22 +144,7 @@ def build(
         node = paths.find(platform.root, ("registries", "imageOverrides"))
         made.placed = overrides or PlacedTable(made.table, platform.source, node)
         context.notes = TableNotes(made.placed) if made.table else None
-    # Trees and plans have no cycles, so reference counts free them; the collector would only search in vain.
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        _Builder(made, catalog, Renderer(context, seen, visit)).run(jobs)
-    except OutOfOrderError:
-        return build(
-            catalog, platform_path, automation=automation, root=root, reset=reset, overrides=overrides, seen=seen
-        )
-    finally:
-        if collects:
-            gc.enable()
-    made.diagnostics = _told_once(made.diagnostics)
-    if made.failed:
-        made.files = Texts()
-    return made
+    return made, context
 
 
 class _Builder:
@@ -169,6 +187,7 @@ class _Builder:
         self._check_cycles()
         self._check_markers()
         self.made.names = frozenset(self.headers)
+        self.made.paths = {name: header.place.path for name, header in self.headers.items()}
         self._finish()
 
     def _run_here(self, files: list[tuple[str, str]]) -> None:
@@ -396,7 +415,7 @@ class _Builder:
             self.made.foreign.append((f"platform/image-automation/{settings.secret_file}", place))
 
 
-def _told_once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+def told_once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     """Sort diagnostics; a value that is refused is not also warned of for its spelling."""
     refused = {one.location for one in diagnostics if one.severity == "error"}
     return sorted({one for one in diagnostics if one.code != "R008" or one.location not in refused})

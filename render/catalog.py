@@ -224,18 +224,26 @@ def read_catalog(folder: Path, seen: Seen | None = None) -> Iterator[CatalogFile
 def list_catalog(folder: Path, seen: Seen | None = None) -> tuple[list[tuple[str, str]], CatalogFile | None]:
     """Return path and label of each file of a catalog, in order; and what is wrong with its folders, as of one file."""
     files, faults = find_files(folder, seen)
-    name = folder.resolve().name
+    prefix, name = prefixes(folder)
     odd = odd_name(folder, name)
     if odd is not None:
         files, faults = [], [odd]
     faulty = CatalogFile(folder.name, [], faults, [], False) if faults else None
-    prefix = f"{shown_path(folder)}/".removeprefix("./")
     return [(prefix + file, f"{name}/{file}") for file in files], faulty
+
+
+def prefixes(folder: Path) -> tuple[str, str]:
+    """Return what stands before the path of a file below a catalog: where it is shown, and (with `/`) in its label."""
+    return f"{shown_path(folder)}/".removeprefix("./"), folder.resolve().name
 
 
 def read_definitions(path: str, label: str, seen: Seen | None = None) -> CatalogFile:
     """Read one catalog file; `path` is its path as it is shown."""
-    source, faults = read_file(path, path, seen)
+    return definitions_of(*read_file(path, path, seen), path, label)
+
+
+def definitions_of(source: Source, faults: list[Diagnostic], path: str, label: str) -> CatalogFile:
+    """Check the definitions of a file that was read."""
     file = CatalogFile(label, [], faults, path=path)
     if faults:
         file.is_readable = False

@@ -42,6 +42,7 @@ from render.structs import struct
 
 if TYPE_CHECKING:
     from render.build import Build
+    from render.cache.edits import Edited
     from render.cache.replay import Memory
     from render.catalog import PlatformFile
     from render.plan.service import ServicePlan
@@ -140,17 +141,24 @@ def build(inputs: Inputs, force: tuple[Path, ...], verbose: bool) -> None:
     from render import tree
 
     session = _Session(inputs)
-    made = session.render()
-    if made.failed:
-        session.finish(made, None)
-    forced = session.forced(force)
-    with tree.lock(session.root) as faults:
-        if faults:
-            made.diagnostics = sorted({*made.diagnostics, *faults})
-            session.finish(made, None)
-        changes = session.compare(made, force=forced)
+    edited = session.apply_edits()
+    if edited is not None:
+        # The tree is locked since it was looked at.
+        made, changes = edited.made, edited.changes
         if not session.stops(made):
             made.diagnostics += tree.write(made, changes, session.root)
+    else:
+        made = session.render()
+        if made.failed:
+            session.finish(made, None)
+        forced = session.forced(force)
+        with tree.lock(session.root) as faults:
+            if faults:
+                made.diagnostics = sorted({*made.diagnostics, *faults})
+                session.finish(made, None)
+            changes = session.compare(made, force=forced)
+            if not session.stops(made):
+                made.diagnostics += tree.write(made, changes, session.root)
     if verbose and inputs.style in ("full", "concise"):
         for mark, paths in (("+", changes.new), ("~", changes.changed), ("-", changes.stale)):
             for path in paths:
@@ -176,10 +184,14 @@ def check(inputs: Inputs, only: tuple[str, ...], trees: tuple[Path, ...]) -> Non
     session = _Session(inputs)
     if trees:
         session.finish_trees(trees)
-    made = session.render({"--only": only})
-    if made.failed:
-        session.finish(made, None)
-    changes = session.compare(made, only=frozenset(only) if only else None)
+    edited = session.apply_edits()
+    if edited is not None:
+        made, changes = edited.made, edited.changes
+    else:
+        made = session.render({"--only": only})
+        if made.failed:
+            session.finish(made, None)
+        changes = session.compare(made, only=frozenset(only) if only else None)
     if inputs.style in ("full", "concise"):
         for text in tree.diffs(made, changes, session.root):
             click.echo(text, nl=False)
@@ -231,6 +243,30 @@ class _Session:
         self.root = inputs.out if inputs.out is not None else Path()
         self.memory: Memory | None = _kept().memory
         self.seen = Seen() if self.memory is not None else None
+        self.edited: Edited | None = None
+
+    def apply_edits(self) -> Edited | None:
+        """Return what a few edited files change, when all else is as it was; None when all has to be read."""
+        memory, inputs = self.memory, self.inputs
+        if memory is None or not memory.edited:
+            return None
+        from render.cache.edits import apply
+
+        self.edited = apply(
+            memory,
+            inputs.catalog,
+            inputs.platform_path,
+            root=self._find_root,
+            automation=inputs.automation,
+            reset=frozenset(inputs.reset_tags),
+            reinstall=frozenset(inputs.allow_reinstall),
+        )
+        if self.edited is None:
+            memory.release()
+        else:
+            assert self.edited.made.root is not None
+            self.root = self.edited.made.root
+        return self.edited
 
     def render(
         self,
@@ -327,7 +363,7 @@ class _Session:
 
     def _remember(self, made: Build, changes: Changes, *, checking: bool) -> None:
         """Keep what this run says for the next ones, if the tree is now what the catalog says."""
-        from render.cache.record import keep
+        from render.cache.record import keep, renew
         from render.structs import replace
 
         if made.failed or (not changes.is_clean and (checking or self.stops(made))):
@@ -342,6 +378,9 @@ class _Session:
             reports[verb] = (self._code(made, settled, checking=checks), told)
         assert self.memory is not None
         assert self.seen is not None
+        if self.edited is not None:
+            renew(self.memory, self.edited, self.root, reports)
+            return
         places = (self.inputs.catalog, self.inputs.platform_path, self.root)
         keep(self.memory, self.seen, made, changes, places, reports)
 

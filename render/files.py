@@ -8,6 +8,8 @@ import os
 import stat
 from pathlib import Path
 
+from render.texts import Texts
+
 DIGEST_SIZE = 16
 
 
@@ -17,6 +19,8 @@ class Seen:
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         """The digest of each file that was read."""
+        self.contents = Texts()
+        """The bytes of each file."""
         self.folders: dict[str, list[str]] = {}
         """The entries of each folder that was listed, as far as they count, each after a letter for what it is."""
         self.is_plain = True
@@ -27,6 +31,7 @@ class Seen:
         name, digest = os.fspath(path), digest_of(data)
         if self.files.setdefault(name, digest) != digest:
             self.is_plain = False
+        self.contents.add_data(name, data)
 
 
 def digest_of(data: bytes) -> bytes:

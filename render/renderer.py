@@ -42,7 +42,10 @@ class Renderer:
 
     def read(self, path: str, label: str) -> FileOutcome:
         """Read a file, and plan what depends on nothing that is still to come; without a platform, read it only."""
-        file = read_definitions(path, label, self.seen)
+        return self.take(read_definitions(path, label, self.seen), label)
+
+    def take(self, file: CatalogFile, label: str) -> FileOutcome:
+        """Plan the services of a file that was read."""
         made = outline(file)
         for header in made.broken:
             self.headers.setdefault(header.name, header)
@@ -57,7 +60,7 @@ class Renderer:
                 continue
             if entered.waits_for(self.headers):
                 few = len(self._deferred) < self.held
-                self._deferred.append((entered, definition if few else (path, label, index)))
+                self._deferred.append((entered, definition if few else (file.path or "", label, index)))
             else:
                 entered.outcome = outcome_of(self.context, definition, entered.header, self.visit)
         return made

@@ -27,7 +27,10 @@ class Texts(Mapping[str, str]):
 
     def add(self, path: str, text: str) -> None:
         """Keep the text of a path."""
-        data = text.encode()
+        self.add_data(path, text.encode())
+
+    def add_data(self, path: str, data: bytes) -> None:
+        """Keep the text of a path, in UTF-8."""
         self._size += len(data)
         if self._size <= IN_MEMORY:
             self._held[path] = data

@@ -109,6 +109,16 @@ def compare(
     return made
 
 
+def compare_known(build: Build, root: Path, reinstall: frozenset[str]) -> Changes:
+    """Compare a build of a few services with their files, all of which are there; nothing else is looked at."""
+    compared = _Comparison(build, root, frozenset(), None)
+    for path in build.files:
+        compared.compare_file(path)
+    compared.sum_up()
+    compared.judge(reinstall)
+    return compared.made
+
+
 class Walk:
     """What stands in the owned folders, by one look at each; links are not followed."""
 
@@ -242,15 +252,19 @@ class _Comparison:
         self.made.leftovers = sorted(path for path in walk.odd if is_temporary(path) and walk.odd[path] == "file")
         self.strays.add_odd(path for path in walk.odd if self._wants(path))
         self.made.diagnostics += self.strays.judge()
-        for listed in (self.made.new, self.made.changed, self.made.stale):
-            listed.sort()
-        self.made.services, self.made.kept = self.build.services, self.build.kept
+        self.sum_up()
         if self.only is not None:
             names = {service_of(path) for path in files} & self.only
             self.made.services = len(names)
             # Policies are named `<service>` and `<service>-<image>`.
             own = tuple(f"{name}-" for name in names)
             self.made.kept = [one for one in self.build.kept if f"{one[0]}-".startswith(own)]
+
+    def sum_up(self) -> None:
+        """Bring the lists into order, and take over the counts."""
+        for listed in (self.made.new, self.made.changed, self.made.stale):
+            listed.sort()
+        self.made.services, self.made.kept = self.build.services, self.build.kept
 
     def _compare(self, path: str, walk: Walk) -> None:
         if path not in walk.files:
@@ -261,6 +275,10 @@ class _Comparison:
                 self.reported.add(place)
                 self.made.diagnostics.append(_obstacle(self.root / place, kind, is_file=place == path))
             return
+        self.compare_file(path)
+
+    def compare_file(self, path: str) -> None:
+        """Compare a file that is there."""
         data = self._read(path)
         if data is None:
             return

@@ -104,12 +104,9 @@ class Workers:
             for stream in (worker.files, worker.late):
                 stream.seek(0)
             for _ in range(worker.count):
-                file, digest = pickle.load(worker.files)  # noqa: S301 - written by a process of ours
+                file, data = pickle.load(worker.files)  # noqa: S301 - written by a process of ours
                 if self.renderer.seen is not None:
-                    if digest is None:
-                        self.renderer.seen.is_plain = False
-                    else:
-                        self.renderer.seen.files[file.path] = digest
+                    self.renderer.seen.add(file.path, data)
                 for entered in file.services:
                     if entered.outcome is None and entered.header.enabled:
                         entered.outcome = pickle.load(worker.late)  # noqa: S301 - the same
@@ -172,8 +169,8 @@ def _plan(
     for path, label in part:
         file = renderer.read(path, label)
         is_complete = is_complete and file.is_readable
-        digest = seen.files.get(path) if seen is not None else None
-        pickle.dump((file, digest), files, pickle.HIGHEST_PROTOCOL)
+        data = seen.contents.data(path) if seen is not None and path in seen.contents else b""
+        pickle.dump((file, data), files, pickle.HIGHEST_PROTOCOL)
         for entered in file.services:
             entered.outcome = None
     _send(up, _Met(renderer.headers, renderer.awaited, is_complete))

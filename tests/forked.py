@@ -14,8 +14,10 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import render.__main__
+import render.cache.edits
 import render.cache.record
 import render.report
 import render.tree
@@ -33,8 +35,8 @@ class Run:
     pid: int
     streams: tuple[io.BufferedRandom, io.BufferedRandom, io.BufferedRandom]
 
-    def end(self) -> tuple[Ran, bool]:
-        """Wait for it; return what it printed, and whether it was told from the cache."""
+    def end(self) -> tuple[Ran, str]:
+        """Wait for it; return what it printed, and what it took from the cache: `all`, `rest` or nothing."""
         _, status = os.waitpid(self.pid, 0)
         told = []
         for stream in self.streams:
@@ -42,7 +44,7 @@ class Run:
             told.append(stream.read().decode())
             stream.close()
         assert not told[2].startswith("Traceback"), told[2]
-        return Ran(os.waitstatus_to_exitcode(status), told[0], told[1]), told[2] == "replayed"
+        return Ran(os.waitstatus_to_exitcode(status), told[0], told[1]), told[2]
 
 
 def start(
@@ -83,10 +85,19 @@ def _run(folder: Path, cache: Path | None, arguments: tuple[str, ...], note: int
     def noting(memory: replay.Memory) -> int | None:
         code = told(memory)
         if code is not None:
-            os.write(note, b"replayed")
+            os.write(note, b"all")
         return code
 
     replay.Memory.replay = noting  # type: ignore[method-assign]
+    apply = render.cache.edits.apply
+
+    def noting_rest(*arguments: Any, **options: Any) -> render.cache.edits.Edited | None:
+        edited = apply(*arguments, **options)
+        if edited is not None:
+            os.write(note, b"rest")
+        return edited
+
+    render.cache.edits.apply = noting_rest
     sys.argv = ["render", *arguments]
     code = render.__main__.main()
     sys.stdout.flush()
@@ -94,6 +105,6 @@ def _run(folder: Path, cache: Path | None, arguments: tuple[str, ...], note: int
     return code
 
 
-def run(folder: Path, cache: Path | None, *arguments: str) -> tuple[Ran, bool]:
-    """Run in a folder; return what is printed, and whether it was told from the cache."""
+def run(folder: Path, cache: Path | None, *arguments: str) -> tuple[Ran, str]:
+    """Run in a folder; return what is printed, and what it took from the cache."""
     return start(folder, cache, *arguments).end()

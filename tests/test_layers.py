@@ -14,13 +14,13 @@ PACKAGE = Path(__file__).parents[1] / "render"
 
 LAYERS = (
     ("structs", "patterns"),
-    ("render", "diagnostics", "redact", "codes", "files"),
+    ("render", "diagnostics", "redact", "codes", "files", "texts"),
     ("yaml",),
     ("model",),
     ("catalog", "committed"),
     ("plan",),
     ("templates",),
-    ("identities", "texts"),
+    ("identities",),
     (
         "guard",
         "credential",

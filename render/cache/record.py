@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import marshal
 import os
+import pickle
 import stat
 import sys
 import time
@@ -18,6 +19,7 @@ from render.tree import OWNED
 
 if TYPE_CHECKING:
     from render.build import Build
+    from render.cache.edits import Edited
     from render.cache.replay import Memory
     from render.tree import Changes, Walk
 
@@ -54,9 +56,60 @@ def keep(
         record = _record(memory, seen, made, changes, places)
     except (OSError, _UnkeptError):
         return False
-    kept = store.save(memory.path, {**record, "reports": reports})
+    token = os.urandom(store.DIGEST_SIZE)
+    lengths = {path: len(seen.contents.data(path)) for path in seen.files}
+    value = _value(made, token, len(made.files), lengths)
+    store.save(memory.edit_path, value, (seen.contents.data(path) for path in lengths))
+    kept = store.save(memory.path, {**record, "token": token, "reports": reports})
     store.tidy(memory.parent)
     return kept
+
+
+def renew(memory: Memory, edited: Edited, root: Path, reports: dict[str, tuple[int, Parts]]) -> bool:
+    """Bring a record up to a run that has planned the edited files alone; the tree is what that run says."""
+    assert memory.record is not None
+    made = edited.made
+    digests = {path: digest_of(data) for path, data in edited.contents.items()}
+    digests |= {f"{os.fspath(root)}/{path}": digest_of(made.files.data(path)) for path in edited.changes.changed}
+    record = dict(memory.record)
+    record.pop("renewed", None)
+    chunks = record["chunks"] = list(record["chunks"])
+    for number, chunk in enumerate(chunks):
+        paths, known, filled, kinds = marshal.loads(chunk)
+        touched = [index for index, path in enumerate(paths) if path in digests]
+        if touched:
+            filled = bytearray(filled)
+            for index in touched:
+                known[index] = None
+                filled[index * store.DIGEST_SIZE : (index + 1) * store.DIGEST_SIZE] = digests[paths[index]]
+            chunks[number] = marshal.dumps((paths, known, bytes(filled), kinds))
+    token = os.urandom(store.DIGEST_SIZE)
+    old: dict[str, tuple[int, int]] = edited.value["index"]
+    parts = {
+        path: edited.contents[path] if path in edited.contents else edited.rest[start : start + length]
+        for path, (start, length) in old.items()
+    }
+    value = _value(made, token, edited.value["files"], {path: len(part) for path, part in parts.items()})
+    store.save(memory.edit_path, value, map(bytes, parts.values()))
+    return store.save(memory.path, {**record, "token": token, "reports": reports})
+
+
+def _value(made: Build, token: bytes, files: int, lengths: dict[str, int]) -> dict[str, object]:
+    """Return what a run that plans edited files alone has to know of the others."""
+    index, end = {}, 0
+    for path, length in lengths.items():
+        index[path] = (end, length)
+        end += length
+    return {
+        "token": token,
+        "names": made.paths,
+        "diagnostics": pickle.dumps(made.diagnostics, pickle.HIGHEST_PROTOCOL),
+        "kept": made.kept,
+        "services": made.services,
+        "sources": made.sources,
+        "files": files,
+        "index": index,
+    }
 
 
 def _record(

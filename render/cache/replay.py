@@ -58,6 +58,10 @@ class Memory:
         name = store.digest(self.key.encode("utf-8", "surrogatepass")).hex()
         self.path = f"{parent}/{name}.run"
         self.edit_path = f"{parent}/{name}.edit"
+        self.record: dict[str, Any] | None = None
+        """The record of the run before, when all stands as it did but for a few files of the catalog."""
+        self.edited: list[str] = []
+        """These files."""
         self.handle: int | None = None
         """The output root, locked: what was found there holds until this run ends."""
 
@@ -74,7 +78,7 @@ class Memory:
             self.release()
             return None
         if edited:
-            self.release()
+            self.record, self.edited = record, edited
             return None
         if record["renewed"]:
             del record["renewed"]

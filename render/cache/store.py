@@ -22,6 +22,7 @@ SUFFIXES = (".run", ".edit")
 """What the names of our files end with, after a key in hexadecimal digits."""
 MOST_FILES = 64
 """Files that the folder may hold; when there are more, those that were used least recently go."""
+_LENGTH = 8
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -49,32 +50,39 @@ def digest(*parts: bytes | memoryview) -> bytes:
 
 def load(path: str) -> Any:
     """Return the value of a record; None for one that is missing, damaged, or that somebody else could have written."""
+    return load_all(path)[0]
+
+
+def load_all(path: str) -> tuple[Any, memoryview]:
+    """Return the value of a record and the bytes that follow it; None and nothing for one that is not believed."""
+    nothing = None, memoryview(b"")
     try:
         above = os.lstat(os.path.dirname(path))
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
-        return None
+        return nothing
     try:
         found = os.fstat(handle)
         if not (stat.S_ISREG(found.st_mode) and stat.S_ISDIR(above.st_mode) and _is_ours(found) and _is_ours(above)):
-            return None
+            return nothing
         data = _read(handle, found.st_size)
     except OSError:
-        return None
+        return nothing
     finally:
         os.close(handle)
     start = len(MAGIC) + DIGEST_SIZE
     body = memoryview(data)[start:]
     if data[: len(MAGIC)] != MAGIC or digest(body) != data[len(MAGIC) : start]:
-        return None
+        return nothing
     try:
-        return marshal.loads(body)
+        size = int.from_bytes(body[:_LENGTH], "little")
+        return marshal.loads(body[_LENGTH:][:size]), body[_LENGTH + size :]
     except (EOFError, ValueError, TypeError):
-        return None
+        return nothing
 
 
-def save(path: str, value: Any) -> bool:
-    """Keep a value that `marshal` takes, in one step; a cache that cannot be written is none."""
+def save(path: str, value: Any, more: Iterable[bytes] = ()) -> bool:
+    """Keep a value that `marshal` takes, and bytes after it, in one step; a cache that cannot be written is none."""
     parent = os.path.dirname(path)
     temporary = f"{path}.{os.getpid()}"
     try:
@@ -82,10 +90,13 @@ def save(path: str, value: Any) -> bool:
         _make(parent)
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            for part in (MAGIC, digest(body), body):
-                view = memoryview(part)
-                while view:
-                    view = view[os.write(handle, view) :]
+            made = blake2b(digest_size=DIGEST_SIZE)
+            _write(handle, MAGIC + bytes(DIGEST_SIZE))
+            for parts in ((len(body).to_bytes(_LENGTH, "little"), body), more):
+                for part in parts:
+                    made.update(part)
+                    _write(handle, part)
+            os.pwrite(handle, made.digest(), len(MAGIC))
         finally:
             os.close(handle)
         os.replace(temporary, path)
@@ -132,6 +143,12 @@ def _read(handle: int, size: int) -> bytes:
     while part := os.read(handle, 1 << 20):
         parts.append(part)
     return b"".join(parts)
+
+
+def _write(handle: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(handle, view) :]
 
 
 def _make(parent: str) -> None:
