@@ -95,9 +95,14 @@ def reason_of(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
+def _is_odd(name: str) -> bool:
+    # None of those characters is printable.
+    return not name.isprintable() and _ODD_NAME.search(name) is not None
+
+
 def odd_name(path: Path, name: str) -> Diagnostic | None:
     """Return the fault of a file or folder name that no header line could hold; None for a sound one."""
-    if _ODD_NAME.search(name) is None:
+    if not _is_odd(name):
         return None
     return Diagnostic(
         Location(shown_path(path)),
@@ -177,7 +182,7 @@ def _scan(folder: Path, top: Path, prefix: str, found: list[str], faults: list[D
         if seen is not None and entry.is_symlink():
             seen.is_plain = False
         fault = None
-        if _ODD_NAME.search(entry.name) or entry.is_symlink():
+        if _is_odd(entry.name) or entry.is_symlink():
             path = folder / entry.name
             fault = odd_name(path, entry.name) or _link_fault(path, top, entry)
         if fault is not None:

@@ -57,6 +57,8 @@ def parse_form(tag: str) -> Form | None:
     if match is None:
         return None
     prefix, core, rest = match.groups()
+    if not rest:
+        return Form(prefix, tuple(core.split(".")), None, "", "")
     prerelease = None
     found = _PRERELEASE.match(rest)
     if found is not None:
@@ -81,4 +83,4 @@ def words(text: str) -> list[str]:
 
 def is_hash(text: str) -> bool:
     """Say whether a text looks like a commit hash, which has no order."""
-    return _HASH.fullmatch(text) is not None
+    return len(text) > 6 and _HASH.fullmatch(text) is not None

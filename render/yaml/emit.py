@@ -46,6 +46,9 @@ _SAFE_PLAIN = lazy(
     r"(?![-?:](?:\s|\Z)|---|\.\.\.|<<\Z)[^\s\[\]{},#&*!|>'\"%@`\x00-\x1f\x7f-\x9f\ufeff\ufffe\uffff\u2028\u2029\U00010000-\U0010ffff]"
     r"[^\x00-\x1f\x7f-\x9f\ufeff\ufffe\uffff\u2028\u2029\U00010000-\U0010ffff]*\Z"
 )
+_ALNUM = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
+_SIMPLE = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:-+=~$"
+"""Letters and signs that make, after one of `_ALNUM`, a plain scalar that no pattern need be asked about."""
 _ENDS_PLAIN = lazy(r": |:\Z| #|\s\Z")
 _LITERAL = lazy(
     r"[^ \t\n\x00-\x1f\x7f-\x9f\ufeff\ufffe\uffff\u2028\u2029\ud800-\udfff\U00010000-\U0010ffff]"
@@ -57,7 +60,12 @@ _SINGLE = lazy(r"[^\x00-\x1f\x7f-\x9f\ufeff\ufffe\uffff\u2028\u2029\ud800-\udfff
 
 def is_literal(text: str) -> bool:
     """Whether kyaml keeps `text` as a literal block."""
-    return "\n" in text and _LITERAL.match(text) is not None and _LITERAL_ENDS.search(text) is None
+    if "\n" not in text:
+        return False
+    if text.isascii() and text[0] not in " \n" and text.replace("\n", "").isprintable():
+        # Of what the patterns refuse, this leaves blanks at ends of lines, and empty lines at the end.
+        return " \n" not in text and text[-1] != " " and text[-2:] != "\n\n"
+    return _LITERAL.match(text) is not None and _LITERAL_ENDS.search(text) is None
 
 
 @lru_cache(maxsize=2048)
@@ -66,6 +74,8 @@ def _scalar(text: str, style: str) -> str:
     if style == "":
         if not text:
             return "null"
+        if text[0] in _ALNUM and text[-1] != ":" and not text.strip(_SIMPLE):
+            return text
         if _SAFE_PLAIN.match(text) and not _ENDS_PLAIN.search(text):
             return text
         return double_quoted(text)

@@ -138,7 +138,7 @@ def kyaml(text: str) -> Resolved:
         return Resolved("float", None)
     if text == "<<":
         return Resolved("other", text)
-    if match := _SIGNED_OCTAL.match(text):
+    if text[:1] == "0" and (match := _SIGNED_OCTAL.match(text)):
         return Resolved("int", int(match[1].replace("_", ""), 8))
     resolved = _common(text)
     if resolved is None:
@@ -258,7 +258,10 @@ def double_quoted(text: str) -> str:
 
     Raises ValueError for a lone surrogate, which UTF-8 cannot carry.
     """
-    if not text.isprintable() or '"' in text or "\\" in text or not text.isascii():
+    if text.isascii() and text.isprintable():
+        if '"' in text or "\\" in text:
+            text = text.replace("\\", "\\\\").replace('"', '\\"')
+    else:
         for position, character in enumerate(text):
             if "\ud800" <= character <= "\udfff":
                 raise ValueError(f"a lone surrogate at character {position + 1} is no text")
@@ -298,7 +301,7 @@ def _common(text: str) -> Resolved | None:
 
 def _integer(digits: str) -> int | None:
     """Read an integer as Go's ParseInt and ParseUint do in base 0 (a leading 0 means octal); None if out of 64 bits."""
-    if _DECIMAL.match(digits):
+    if (digits.isdigit() and digits.isascii() and digits[0] != "0") or _DECIMAL.match(digits):
         number = int(digits)
     elif match := _RADIX.match(digits):
         sign, _, hexadecimal, _, binary, octal = match.groups()
@@ -323,7 +326,7 @@ class _Moment(NamedTuple):
 
 def _timestamp(text: str) -> _Moment | None:
     """Read a date or time that go-yaml recognises, with its JSON form (None where Go refuses to write it)."""
-    match = _TIMESTAMP.match(text)
+    match = _TIMESTAMP.match(text) if text[4:5] == "-" else None
     if match is None:
         return None
     year, month, day = int(match[1]), int(match[2]), int(match[3])
