@@ -14,11 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from render import __version__
-from render.cli_diff import diff
-from render.cli_flux import flux, renovate
-from render.cli_images import images, override
-from render.cli_import import import_
-from render.cli_new import init, new
 from render.cli_options import (
     CONTEXT,
     REPORTS,
@@ -33,9 +28,6 @@ from render.cli_options import (
     platform_option,
     quiet_option,
 )
-from render.cli_policy import policy
-from render.cli_sync import sync
-from render.cli_writeback import write_back
 from render.diagnostics import WorkerError
 from render.files import Seen
 from render.structs import struct
@@ -118,10 +110,56 @@ def input_options(command: Command) -> Command:
     return wrapped  # type: ignore[return-value]
 
 
-@click.group(context_settings=CONTEXT, epilog="See `render COMMAND --help` for examples.")
+_ELSEWHERE = {
+    "diff": ("cli_diff", "diff"),
+    "flux": ("cli_flux", "flux"),
+    "images": ("cli_images", "images"),
+    "import": ("cli_import", "import_"),
+    "init": ("cli_new", "init"),
+    "new": ("cli_new", "new"),
+    "override": ("cli_images", "override"),
+    "policy": ("cli_policy", "policy"),
+    "renovate": ("cli_flux", "renovate"),
+    "sync": ("cli_sync", "sync"),
+    "write-back": ("cli_writeback", "write_back"),
+}
+"""Module and function of each command that is not here: `build` and `check` shall not pay for their options."""
+
+
+class _Commands(click.Group):
+    """Imports the commands of other modules when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *_ELSEWHERE})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in _ELSEWHERE and cmd_name not in self.commands:
+            from importlib import import_module
+
+            module, name = _ELSEWHERE[cmd_name]
+            self.add_command(getattr(import_module(f"render.{module}"), name))
+        return super().get_command(ctx, cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.list_commands(ctx):
+            # The message about it names what is close.
+            load_all()
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Commands, context_settings=CONTEXT, epilog="See `render COMMAND --help` for examples.")
 @click.version_option(__version__, message="render %(version)s")
 def cli() -> None:
     """Compile a catalog of services into the Flux objects of one cluster."""
+
+
+def load_all() -> None:
+    """Import every command, so that `cli.commands` holds them."""
+    context = click.Context(cli)
+    for name in cli.list_commands(context):
+        cli.get_command(context, name)
 
 
 @cli.command(
@@ -219,10 +257,6 @@ def explain(code: str) -> None:
         close = [one for one in CODES if len(one) == len(wanted) and sum(map(str.__ne__, one, wanted)) == 1]
         raise click.UsageError(f"there is no code {code}" + (f"; did you mean {close[0]}?" if len(close) == 1 else ""))
     click.echo(page(wanted), nl=False)
-
-
-for command in (diff, flux, images, import_, init, new, override, policy, renovate, sync, write_back):
-    cli.add_command(command)
 
 
 class _Kept(NamedTuple):

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from render.cli import cli
+from render.cli import cli, load_all
 from render.diff_markdown import TAG
+
+load_all()
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs/ci.md").read_text(encoding="utf-8")

@@ -13,7 +13,9 @@ import pytest
 
 from render import docs
 from render.build import Build, build
-from render.cli import cli
+from render.cli import cli, load_all
+
+load_all()
 
 ROOT = docs.ROOT
 PAGES = [page.relative_to(ROOT).as_posix() for page in docs.pages()]
