@@ -315,8 +315,8 @@ CODES: dict[str, Page] = {
     "R511": Page(
         "An upgrade that is a reinstall",
         _E,
-        "A changed release name, namespace or chart name makes Flux uninstall and install again, and a Deployment that "
-        "becomes a StatefulSet gets new volumes; a virtual machine of another name loses its DataVolumes. Say "
+        "A changed release name, namespace or chart name makes Flux uninstall and install again, and a plain "
+        "workload of another name, namespace or kind gets new volumes; a virtual machine of another name loses its DataVolumes. Say "
         "`--allow-reinstall SERVICE` if that is wanted.",
     ),
     "R512": Page(

@@ -11,7 +11,6 @@ from render.patterns import lazy
 from render.yaml import source as yaml
 
 _TABLE = lazy(rf"^ *# {re.escape(TABLE_COMMENT)}\n(?P<table>(?: .*\n)*)", re.MULTILINE)
-_KIND = lazy(r"^kind: [\"']?(Deployment|StatefulSet)\b", re.MULTILINE)
 _IDENTITY = lazy(
     r"^(?:kind|  (?:name|namespace|releaseName|targetNamespace|storageNamespace|url)|      chart): .+$"
     r"|^  chartRef:\n(?:    .+\n)+",
@@ -20,8 +19,8 @@ _IDENTITY = lazy(
 """What makes a release the same release, as `render` writes it: fields above `values` in fixed places."""
 
 _OBJECT = lazy(
-    r"^kind: (HelmRelease|Deployment|StatefulSet|VirtualMachine)\n"
-    r"metadata:\n  name: \"?([^\"\n]+)\"?\n  namespace: \"?([^\"\n]+)",
+    r"^kind: [\"']?(HelmRelease|Deployment|StatefulSet|VirtualMachine)[\"']?\n"
+    r"metadata:\n  name: [\"']?([^\"'\n]+)[\"']?\n  namespace: [\"']?([^\"'\n]+)",
     re.MULTILINE,
 )
 _FLUX = lazy(
@@ -215,13 +214,17 @@ def _release_fault(service: str, told: str) -> Diagnostic:
     return _fault(service, told, "what the release owns is deleted first, volumes included unless the chart keeps them")
 
 
-def _workload_faults(service: str, path: str, old: str, new: str) -> list[tuple[str, Diagnostic]]:
-    before, after = _KIND.search(old), _KIND.search(new)
-    if before is None or after is None or before[1] == after[1]:
+def _workload_faults(service: str, path: str, old: str, text: str) -> list[tuple[str, Diagnostic]]:
+    before, after = _OBJECT.search(old), _OBJECT.search(text)
+    if before is None or after is None:
         return []
-    told = f"the kind changes from `{before[1]}` to `{after[1]}`"
-    cause = f"Flux deletes the {before[1]} (prune) and creates the {after[1]}, which has other volumes"
-    return [(path, _fault(service, told, cause))]
+    for field, value, other in zip(("kind", "name", "namespace"), before.groups(), after.groups(), strict=True):
+        if value != other:
+            told = f"the `{field}` of the workload changes from `{value}` to `{other}`"
+            new = "another one" if before[1] == after[1] else f"the {after[1]}"
+            cause = f"Flux deletes the {before[1]} (prune) and creates {new}, which has other volumes"
+            return [(path, _fault(service, told, cause))]
+    return []
 
 
 def divisions(

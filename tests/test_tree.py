@@ -858,6 +858,20 @@ def test_reinstall_is_refused_until_it_is_allowed(tmp_path: Path, path: str, old
     assert made.run("check").code == 0
 
 
+@pytest.mark.parametrize("field", ["namespace: shop", "objectName: shop"])
+def test_another_name_or_namespace_of_a_workload_is_refused_until_it_is_allowed(tmp_path: Path, field: str) -> None:
+    made = written(tmp_path, {"catalog/plain.yaml": PLAIN})
+    edit(tmp_path, "catalog/plain.yaml", "name: plain\n", f"name: plain\n{field}\n")
+
+    ran = made.run("build")
+
+    assert ran.code == 1
+    assert ran.err.count("error[R511]") == 1
+    name = "name" if "objectName" in field else "namespace"
+    assert f"the `{name}` of the workload changes from `plain` to `shop`\n" in ran.err
+    assert made.run("build", "--allow-reinstall", "plain").code == 0
+
+
 @pytest.mark.parametrize("edited", [False, True])
 def test_refused_file_is_not_judged_beside(tmp_path: Path, edited: bool) -> None:
     made = written(tmp_path)
