@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from render.build import build
 from render.importing.importer import Imported, Outcome, Target, import_repository
 from tests.project import Project, objects, project
 
@@ -874,35 +876,40 @@ def test_comments_that_hold_secrets_are_not_shown(tmp_path: Path) -> None:
 # The catalog of this repository
 
 
-@pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> tuple[Imported, Path]:
-    folder = tmp_path_factory.mktemp("own")
-    made = import_repository([ROOT / "goldens/home"], Target(folder / "catalog", folder / "platform.yaml"))
+CLUSTERS = {"home": "platform.yaml", "airgap": "platform-airgap.yaml", "home-no-image-automation": "platform.yaml"}
+
+
+@pytest.fixture(scope="module", params=CLUSTERS)
+def own(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Imported, Path]:
+    cluster: str = request.param
+    folder = tmp_path_factory.mktemp(cluster)
+    target = Target(folder / "catalog", folder / CLUSTERS[cluster])
+    made = import_repository([ROOT / "goldens" / cluster], target)
     for file, text in made.files.items():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    return made, folder
+    return cluster, made, folder
 
 
-def test_the_shipped_catalog_comes_back_from_its_own_output(own: tuple[Imported, Path]) -> None:
-    made, _ = own
+def test_the_shipped_catalog_comes_back_from_its_own_output(own: tuple[str, Imported, Path]) -> None:
+    cluster, made, _ = own
 
     assert [(one.service, one.lost) for one in made.outcomes if not one.equal] == []
-    assert {one.service for one in made.outcomes if one.notes} == {"vm-demo"}
-    services = {path.name for path in (ROOT / "goldens/home/apps").iterdir() if path.is_dir()} - {"sources"}
+    assert {one.service for one in made.outcomes if one.notes or one.comments} == {"vm-demo"}
+    services = {path.name for path in (ROOT / "goldens" / cluster / "apps").iterdir() if path.is_dir()} - {"sources"}
     assert {one.service for one in made.outcomes} == services
     assert made.diagnostics == []
     assert made.left == []
 
 
-def test_it_renders_the_same_files_again(own: tuple[Imported, Path]) -> None:
-    _, folder = own
-    built = Project(folder).build()
-    again = dict(built.files.items())
-    goldens = {
-        path.relative_to(ROOT / "goldens/home").as_posix(): path.read_text(encoding="utf-8")
-        for path in (ROOT / "goldens/home").rglob("*.yaml")
-    }
+def test_it_renders_the_same_files_again(own: tuple[str, Imported, Path]) -> None:
+    cluster, _, folder = own
+    if cluster == "home-no-image-automation":
+        pytest.skip("updates, which decide on bytes of other files too, are not in the tree")
+    with contextlib.chdir(folder):
+        again = dict(build(Path("catalog"), Path(CLUSTERS[cluster])).files.items())
+    top = ROOT / "goldens" / cluster
+    goldens = {path.relative_to(top).as_posix(): path.read_text(encoding="utf-8") for path in top.rglob("*.yaml")}
     # A virtual machine comes back as the object that it is rendered to, which needs no check of its health by `render`.
     machine = {"configs/vm-demo/vm.yaml": "configs/vm-demo/extra.yaml"}
     moved = {machine.get(name, name): text for name, text in goldens.items()}
@@ -910,7 +917,7 @@ def test_it_renders_the_same_files_again(own: tuple[Imported, Path]) -> None:
 
     assert set(again) == set(moved)
     # Images that leave the middle of `values` come back at the end: the same object in another order.
-    assert differing == {
+    assert differing <= {
         "apps/external-dns/helmrelease.yaml",
         "apps/miniflux/helmrelease.yaml",
         "configs/vm-demo/kustomization.yaml",

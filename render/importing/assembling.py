@@ -7,6 +7,7 @@ from collections.abc import Mapping as Dict
 from dataclasses import dataclass, field
 from typing import Any
 
+from render.committed import TABLE_COMMENT
 from render.definition import Verbatim
 from render.flux.versions import FluxVersion
 from render.importing import text
@@ -105,6 +106,7 @@ class Assembler:
                 self._decline_rollback()
             made["workload"] = draft.workload
         made["kustomize"] = draft.kustomize or None
+        made["imageOverrides"] = draft.emit
         self._images()
         self._extras()
         self._count_comments()
@@ -317,7 +319,9 @@ class Assembler:
 
     def _count_comments(self) -> None:
         first, last = self.lines.start_of(self.found.root.line), self.lines.end_of(self.found.root.line)
-        self.draft.dropped += [one for one in self.lines.comments(first, last) if one[0] not in self.carried]
+        ours = f"# {TABLE_COMMENT}" if self.draft.table is not None else ""
+        found = self.lines.comments(first, last)
+        self.draft.dropped += [one for one in found if one[0] not in self.carried and one[1] != ours]
 
 
 def _said(image: Image, default: str) -> Any:

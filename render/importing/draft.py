@@ -10,7 +10,7 @@ from render.importing.images import Image
 from render.importing.reading import Found
 from render.importing.sources import Settled, Use
 from render.importing.text import Lines
-from render.yaml.source import Mapping
+from render.yaml.source import Mapping, Sequence
 
 WHOLE, PLAIN, BARE, GIVEN_UP = range(4)
 """How much is tried: with images and updates, without updates, without images; and not at all."""
@@ -50,6 +50,10 @@ class Draft:
     dropped: list[tuple[int, str]] = field(default_factory=list)
     """Comments that the definition does not carry, with their lines."""
     workload: dict[str, Any] | None = None
+    table: Sequence | None = None
+    """Entries of the platform's override table that the release carries, in a tree that `render` made."""
+    emit: str | None = None
+    """`imageOverrides` of the definition."""
     kustomize: dict[str, Any] = field(default_factory=dict)
     """Fields of the folder's kustomization that need no file."""
     in_workload: list[Found] = field(default_factory=list)

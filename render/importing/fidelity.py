@@ -105,15 +105,17 @@ def compare_release(draft: Draft, rendered: Rendered, namespace: str, policies: 
 
 
 def _whole_spec(draft: Draft) -> Mapping:
-    """Return the spec with post-renderers that became images put back: rendering writes them again."""
-    found = draft.main.root.get("spec")
-    given = found.get("postRenderers") if type(found) is Mapping else None
-    listed = draft.spec.get("postRenderers")
+    """Return the spec with what became images or the platform's table put back: rendering writes it again."""
+    found, made = draft.main.root.get("spec"), draft.spec
+    if type(found) is not Mapping:
+        return made
+    given, listed = found.get("postRenderers"), made.get("postRenderers")
     if type(given) is Sequence and (
         listed is None or (type(listed) is Sequence and len(listed.items) < len(given.items))
     ):
-        return replaced(draft.spec, "postRenderers", given)
-    return draft.spec
+        made = replaced(made, "postRenderers", given)
+    strategy = found.get("postRenderStrategy")
+    return made if strategy is None else replaced(made, "postRenderStrategy", strategy)
 
 
 def compare_object(
@@ -153,11 +155,12 @@ _DEFAULTS = {"protocol": "TCP", "progressDeadlineSeconds": "600", "accessModes":
 
 
 def _is_default(change: Change) -> bool:
+    """Whether what is added, or left out, holds without being said."""
     last = change.path[-1] if change.path else ""
-    node = change.new
+    node = change.new if change.kind == "added" else change.old
     if type(node) is Sequence and len(node.items) == 1:
         node = node.items[0]
-    return change.kind == "added" and type(node) is Scalar and _DEFAULTS.get(str(last)) == node.text
+    return change.kind in ("added", "removed") and type(node) is Scalar and _DEFAULTS.get(str(last)) == node.text
 
 
 def compare_source(
@@ -320,9 +323,18 @@ def _reason(change: Change, draft: Draft, namespace: str, wanted: Mapping) -> st
         return "" if plain(change.new) == namespace else None
     if change.path[:2] == ("spec", "dependsOn"):
         return "" if _same_dependencies(wanted, change, namespace) else None
+    if path[:2] == ("spec", "postRenderers") and change.kind == "added" and _is_table(change):
+        return "the release carries the platform's override table"
     if path[:2] == ("spec", "postRenderStrategy") and change.kind == "added":
         return "hooks pass the platform's override table apart"
     return None
+
+
+def _is_table(change: Change) -> bool:
+    """Whether what is added to post-renderers is a list of image overrides."""
+    node = change.new
+    items = node.items if type(node) is Sequence else [node]
+    return all(type(paths.find(item, ("kustomize", "images"))) is Sequence for item in items)
 
 
 def _marker_reason(change: Change, known: frozenset[tuple[str, str]]) -> str | None:

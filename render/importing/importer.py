@@ -41,6 +41,7 @@ from render.importing.platforms import (
 from render.importing.policies import Automation
 from render.importing.reading import IMAGE, SOURCE, Found, Progress, Reading, Repository
 from render.importing.sources import Sources
+from render.importing.tables import take_tables
 from render.plan import paths
 from render.plan.release import rollback_fields
 from render.redact import redact_line
@@ -178,6 +179,9 @@ class _Import:
             self.platform.fields = {key.text: value for key, value in existing.root.entries}
         self.platform.notes[:0] = notes
         self._settle_sources(repository, drafts)
+        table = take_tables(drafts) if existing is None else None
+        if table is not None:
+            self.platform.fields["registries"] = {"imageOverrides": table}
         self.automation = Automation.of(repository, self.namespace, self.interval)
         known = frozenset(self.automation.policies)
         for draft in drafts:
@@ -233,7 +237,9 @@ class _Import:
                 self.platform.notes.append(
                     "no release names a source of another namespace: `flux.crossNamespaceRefs` is off"
                 )
-        settled = self.sources.settle(uses)
+        settled = self.sources.settle(
+            (draft.service, draft.home, draft.use, draft.main) for draft in drafts if draft.use is not None
+        )
         told: set[tuple[str, str, str]] = set()
         for draft in drafts:
             draft.settled = settled.get(draft.service)
@@ -331,7 +337,8 @@ class _Import:
         if not credentials:
             return
         if self.existing is None:
-            self.platform.fields["registries"] = {"credentials": credentials}
+            said = self.platform.fields.get("registries") or {}
+            self.platform.fields["registries"] = {**said, "credentials": credentials}
             return
         there = {entry.registry for entry in self.existing.platform.registries.credentials}
         lacking = [entry for entry in credentials if entry["registry"] not in there]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from render.flux.image import ImageError, Reference
-from render.flux.overrides import Entry, Table, split
+from render.flux.overrides import split
 from render.importing.convert import replaced, without
 from render.importing.draft import PLAIN, Draft
 from render.importing.images import Image, Site, find_images
 from render.importing.policies import Automation, Name
 from render.importing.reading import File, Found, lines_of
+from render.importing.tables import table_of
 from render.importing.workloads import image_of
 from render.plan import paths
 from render.plan.sites import WHOLE
@@ -171,16 +172,11 @@ def fold(draft: Draft, automation: Automation) -> list[str]:
 
 
 def _effective(draft: Draft, text: str) -> str:
-    """Return what the release's own post-renderers make of an image."""
+    """Return what the release's post-renderers, and the platform's table, make of an image."""
     renderers = draft.spec.get("postRenderers")
     for item in renderers.items if type(renderers) is Sequence else ():
         kustomize = item.get("kustomize") if type(item) is Mapping else None
         listed = kustomize.get("images") if type(kustomize) is Mapping else None
-        entries = [one for one in (listed.items if type(listed) is Sequence else ()) if type(one) is Mapping]
-        table = [
-            Entry(one.text("name") or "", one.text("newName") or "", one.text("newTag") or "", one.text("digest") or "")
-            for one in entries
-        ]
-        if table:
-            text = Table(table).apply(text).text
-    return text
+        if type(listed) is Sequence and listed.items:
+            text = table_of(listed).apply(text).text
+    return table_of(draft.table).apply(text).text if draft.table is not None else text

@@ -96,7 +96,10 @@ def new_fields(
     source = _source(repository, automations, namespace)
     if source:
         settings["source"] = source
-    if len(drafts) > MANY_SERVICES:
+    division = _division(repository)
+    if division is not None:
+        settings["kustomizations"] = division
+    elif len(drafts) > MANY_SERVICES:
         settings["kustomizations"] = "service"
         made.notes.append(f"{len(drafts)} services: each gets a Flux Kustomization of its own")
     decryption = next(
@@ -118,6 +121,15 @@ def new_fields(
         made.fields["alerts"] = alerts
     made.fields["defaults"] = {"interval": interval}
     return made
+
+
+def _division(repository: Repository) -> str | None:
+    """Return how the Flux Kustomizations of a tree that `render` made divide it; None where one takes all."""
+    for found in repository.of_kind(FLUX_KUSTOMIZE, "Kustomization"):
+        path = found.text("spec", "path") or ""
+        if found.file.label is not None and found.name.startswith("apps-"):
+            return "namespace" if path.endswith(f"/flux/{found.name}") else "service"
+    return None
 
 
 def _alerts(repository: Repository) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from render.diff_nodes import meaning
 from render.flux.api import OBJECTS
 from render.flux.cadence import CadenceError, cadence
 from render.flux.versions import FluxVersion
@@ -206,22 +207,26 @@ class Sources:
             if use.source is not None:
                 self.users.setdefault(id(use.source), []).append(service)
 
-    def settle(self, uses: Iterable[tuple[str, str, Use]]) -> dict[str, Settled]:
-        """Return what becomes of each service's chart; `uses` are services, their namespaces and what they use."""
+    def settle(self, uses: Iterable[tuple[str, str, Use, Found]]) -> dict[str, Settled]:
+        """Return what becomes of each service's chart.
+
+        `uses` are services, the namespaces and what is used of their releases, and these.
+        """
         listed = list(uses)
         by_url: dict[str, set[int]] = {}
-        for _, _, use in listed:
+        for _, _, use, _ in listed:
             if use.source is not None and use.kind == "OCIRepository" and (url := use.source.text("spec", "url")):
                 by_url.setdefault(url.rstrip("/"), set()).add(id(use.source))
-        return {service: self._settle(service, where, use, by_url) for service, where, use in listed}
+        return {one[0]: self._settle(*one, by_url) for one in listed}
 
-    def _settle(self, service: str, namespace: str, use: Use, by_url: dict[str, set[int]]) -> Settled:
+    def _settle(self, service: str, namespace: str, use: Use, release: Found, by_url: dict[str, set[int]]) -> Settled:
         chart = _version_of(use)
         found = use.source
-        if found is None or not self._is_said(found):
+        users = self.users.get(id(found), [])
+        is_own = found is not None and found.name == service and found.namespace == namespace and len(users) == 1
+        # A source of the service's own gets its labels and annotations.
+        if found is None or not self._is_said(found, release if is_own else None):
             return self._existing(use, chart)
-        users = self.users[id(found)]
-        is_own = found.name == service and found.namespace == namespace and len(users) == 1
         if use.kind == "GitRepository":
             is_ours = found.namespace == self.flux_namespace and found.name == self.flux_namespace
             if len(users) > 1 or is_ours:
@@ -245,7 +250,9 @@ class Sources:
         versions = _oci_version(found)
         origin = self._origin(found)
         users = self.users[id(found)]
-        shares = "version" in versions and (len(users) > 1 or (found.namespace == self.flux_namespace))
+        twins = [] if self.crosses else self.by_name[(found.kind, found.name)]
+        is_common = len(users) > 1 or found.namespace == self.flux_namespace or _are_alike(twins)
+        shares = "version" in versions and is_common
         if shares and found.name != service:
             key = self._named(found, {**origin, **versions})
             where = self.flux_namespace if self.crosses else namespace
@@ -296,14 +303,18 @@ class Sources:
             made[name] = _text(value) if name in ("provider", "interval") else value
         return made
 
-    def _is_said(self, found: Found) -> bool:
-        """Whether a platform file can say all that a source says."""
+    def _is_said(self, found: Found, release: Found | None) -> bool:
+        """Whether a platform file, or the service of a release, can say all that a source says."""
         spec, metadata = found.get("spec"), found.get("metadata")
         known = KNOWN.get(found.kind)
         if known is None or type(spec) is not Mapping or type(metadata) is not Mapping:
             return False
-        if set(_names(metadata)) - {"name", "namespace", "creationTimestamp"}:
+        if set(_names(metadata)) - {"name", "namespace", "creationTimestamp", "labels", "annotations"}:
             return False
+        for name in ("labels", "annotations"):
+            given = release.get("metadata", name) if release is not None else None
+            if (plain(metadata.get(name)) or {}) != (plain(given) or {}):
+                return False
         if set(_names(without(spec, "timeout", "type"))) - set(known) or spec.text("timeout") not in (
             None,
             "60s",
@@ -325,6 +336,12 @@ class Sources:
         table = OBJECTS[found.kind]
         Reader(Source("", ""), faults).read(compile_schema({**table.spec, "required": []}), spec, "spec")
         return not faults and not table.rules(plain(spec), self.flux)
+
+
+def _are_alike(twins: list[Found]) -> bool:
+    """Whether several namespaces have the same source under one name."""
+    specs = {meaning(spec) for one in twins if (spec := one.get("spec")) is not None}
+    return len(twins) > 1 and len(specs) == 1
 
 
 def _version_of(use: Use) -> dict[str, Any]:
