@@ -354,9 +354,11 @@ class _Maker:
         """Add the rule that keeps an image in its range, or on its tag."""
         update = image.update
         reference = image.declared or image.reference
+        file = self.files.of(definition)
         rule: dict[str, Any] = {
             "matchManagers": ["custom.regex"],
-            "matchFileNames": [self.files.of(definition)],
+            # A plain name would be a glob.
+            "matchFileNames": [file if re.fullmatch(r"[A-Za-z0-9._/-]+", file) else exactly(file)],
             "matchPackageNames": [reference.name],
         }
         told = f"`{image.label}` of `{definition.service.name}`"

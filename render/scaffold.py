@@ -132,7 +132,7 @@ def place_of(wish: Wish, catalog: Path) -> Path:
 def new_service(wish: Wish, path: Path, catalog: Path, platform_path: Path) -> Made:
     """Return the file of a new service, and the schemas that its first line names where they are not there yet.
 
-    The catalog is rendered with it: what is wrong then and was not before is reported.
+    The catalog is rendered with it, and what is wrong with it, or with another service because of it, is reported.
     """
     schema_at = schema_path(catalog, path)
     text = definition_text(service_fields(wish), schema_at)
@@ -144,14 +144,11 @@ def new_service(wish: Wish, path: Path, catalog: Path, platform_path: Path) -> M
     made.diagnostics += in_the_way([path], "name another file with `--file`, or another service")
     if made.failed:
         return made
-    before = {_identity(one) for one in build(catalog, platform_path).diagnostics}
-    after = _build_with(path, text, catalog, platform_path)
-    made.diagnostics += [one for one in after if _identity(one) not in before]
+    shown = shown_path(path)
+    for fault in _build_with(path, text, catalog, platform_path):
+        if shown in (fault.location.path, *(where.path for where, _ in fault.related)):
+            made.diagnostics.append(fault)
     return made
-
-
-def _identity(fault: Diagnostic) -> tuple[str, str, str]:
-    return fault.location.path, fault.code, fault.message
 
 
 def _build_with(path: Path, text: str, catalog: Path, platform_path: Path) -> list[Diagnostic]:

@@ -491,6 +491,13 @@ def test_a_range_that_npm_does_not_know_limits_nothing(ref: str, range_: str, li
     assert any("allowedVersions" in rule for rule in made.config["packageRules"]) == limited
 
 
+def test_a_rule_is_for_one_file_whatever_its_name(tmp_path: Path) -> None:
+    service = f"name: web\nsource: {{image: docker.io/x/a:1.2.3}}\nupdate: {{range: 1.x}}\n{PLAIN}"
+    made = configured(project(tmp_path, {"catalog/[a].yaml": service}), automation=False)
+
+    assert made.config["packageRules"][-1]["matchFileNames"] == [r"/^catalog\/\[a\]\.yaml$/"]
+
+
 # What is not found is told
 
 

@@ -171,6 +171,7 @@ def test_a_name_that_is_taken_is_told(tmp_path: Path) -> None:
 
 def test_faults_of_other_services_stand_in_nobodys_way(tmp_path: Path) -> None:
     made = repository(tmp_path, **{"catalog/z.yaml": "name: z\nsorce: {}\n"})
+    (tmp_path / "catalog/link.yaml").symlink_to(tmp_path / "catalog/z.yaml")
     ran = made.run("new", "web", "--chart", "whole")
 
     assert (ran.code, ran.err) == (0, "")
