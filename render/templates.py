@@ -45,7 +45,8 @@ def render(name: str, values: dict[str, Any], folder: Path | None = None) -> str
     try:
         run = load(name, folder)
         text = run(values, Emitter())
-        if "- " in text and derives_wide(text):
+        # Nothing but a literal block can hold a list that is not compact.
+        if "|" in text and "- " in text and derives_wide(text):
             return run(values, Emitter(wide=True))
     except TemplateFaultError as fault:
         raise RenderError(_diagnostic(fault, name)) from fault

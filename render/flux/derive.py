@@ -175,13 +175,13 @@ def _semver(text: str, tag: str, value: str | None, channel: str) -> Iterator[Fi
             message,
             "extract it as a number of its own, as in `$v-$label.$number`",
         )
-    opened = constraint.with_prereleases()
     if channel == "prerelease" and not constraint.admits_prerelease and not version.prerelease:
         message = f"channel `prerelease` follows no pre-release, because the range `{text}` admits none"
-        yield Finding("warning", "range-without-prereleases", message, f"write `{opened}`")
+        yield Finding("warning", "range-without-prereleases", message, f"write `{constraint.with_prereleases()}`")
     position = constraint.position(version)
     if position == "inside":
         return
+    opened = constraint.with_prereleases() if version.prerelease else text
     if version.prerelease and Constraint.parse(opened).check(version) and not constraint.admits_prerelease:
         message = f"the range `{text}` admits no pre-release, and the current tag {what} is one"
         # Where releases below the tag are admitted too, the policy may downgrade it.

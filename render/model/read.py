@@ -189,6 +189,8 @@ class ObjectCheck(Check):
     def __init__(self) -> None:
         self.fields: dict[str, tuple[str, Check]] = {}
         self.defaults: dict[str, Any] = {}
+        self.records: list[tuple[str, ObjectCheck]] = []
+        """The defaults that are records, which are made anew."""
         self.required: list[str] = []
         self.open = False
         self.unlisted: frozenset[str] = frozenset()
@@ -199,9 +201,10 @@ class ObjectCheck(Check):
         return Record(self._defaults(), None)
 
     def _defaults(self) -> dict[str, Any]:
-        return {
-            name: value.empty() if isinstance(value, ObjectCheck) else value for name, value in self.defaults.items()
-        }
+        made = self.defaults.copy()
+        for name, record in self.records:
+            made[name] = record.empty()
+        return made
 
     def read(self, reader: Reader, node: Node, path: str, at: Node) -> Any:
         if type(node) is not Mapping:
@@ -218,7 +221,12 @@ class ObjectCheck(Check):
                 continue
             present.add(key.text)
             name, check = field
-            if type(value) is Scalar and value.is_null and (check.nullable or name in self.defaults):
+            if (
+                type(value) is Scalar
+                and not value.style
+                and value.is_null
+                and (check.nullable or name in self.defaults)
+            ):
                 continue
             got = check.read(reader, value, f"{path}.{key.text}" if path else key.text, key)
             if got is not INVALID:
@@ -353,7 +361,9 @@ def _compile_object(schema: Schema, defs: dict[str, Schema], made: dict[str, Che
         if name not in check.required:
             default = inner.get("default")
             is_record = isinstance(default, dict) and isinstance(field, ObjectCheck)
-            check.defaults[attribute] = field if is_record else default
+            check.defaults[attribute] = default
+            if is_record:
+                check.records.append((attribute, field))  # type: ignore[arg-type]
     return check
 
 

@@ -51,6 +51,8 @@ class Context:
     """False when a file could not be read, so that a name may be missing from `headers`."""
     notes: TableNotes | None = None
     """What is surprising about the table; None without one."""
+    bot_selector: dict[str, Any] | None = None
+    """The selector of the policies that the bot follows, once it has been asked for."""
     releases: dict[bool, dict[str, Any]] = field(default_factory=dict)
     """The sound spec of a release for which the service says nothing, with automatic rollback and without."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from render.patterns import lazy
@@ -178,6 +179,7 @@ def put(node: Node | None, path: Path, value: Any, done: Path = ()) -> Node:
     return Sequence(items, node.line, node.column)
 
 
+@lru_cache(1024)
 def _key_style(key: str) -> str:
     return "" if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_./-]*", key) and Scalar(key, "").is_string else '"'
 

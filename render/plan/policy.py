@@ -73,8 +73,10 @@ def _policy(policy: dict[str, dict[str, str]]) -> dict[str, Any]:
 
 def bot_selector(context: Context) -> dict[str, Any]:
     """Return the selector of the policies that the bot follows; an empty one selects all."""
-    selector = plain(context.platform.image_automation.policy_selector)
-    return selector if isinstance(selector, dict) else {}
+    if context.bot_selector is None:
+        selector = plain(context.platform.image_automation.policy_selector)
+        context.bot_selector = selector if isinstance(selector, dict) else {}
+    return context.bot_selector
 
 
 def policy_labels(context: Context, common: dict[str, Any]) -> dict[str, str]:

@@ -271,7 +271,7 @@ class _Planner:
         spec = release.plan(chart, depends_on, rollback=rollback)
         if chart is None or spec is None:
             return
-        self.made.timeout = release_timeout(plain(spec))
+        self.made.timeout = release_timeout(plain({**spec, "values": None}))
         self.made.carries_table = release.carries_table
         common = self._common()
         source = chart.source

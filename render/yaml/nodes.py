@@ -36,6 +36,10 @@ class Scalar:
         return bool(self.style) or scalar.is_plain_string(self.text)
 
 
+_FEW = 8
+"""Entries of a mapping that are faster looked through than put into a dict: a mapping is asked a few times only."""
+
+
 @final
 class Mapping:
     """A mapping: its entries in order, keys as scalars; unique by what either reader makes of them."""
@@ -59,11 +63,21 @@ class Mapping:
 
     def get(self, key: str) -> Node | None:
         """Return the value at `key`, or None."""
+        if len(self.entries) <= _FEW:
+            for name, value in self.entries:
+                if name.text == key:
+                    return value
+            return None
         position = self._position(key)
         return None if position is None else self.entries[position][1]
 
     def key(self, key: str) -> Scalar | None:
         """Return the key node spelled `key`, or None."""
+        if len(self.entries) <= _FEW:
+            for name, _ in self.entries:
+                if name.text == key:
+                    return name
+            return None
         position = self._position(key)
         return None if position is None else self.entries[position][0]
 
