@@ -64,8 +64,8 @@ class Build:
     """Whether images are automated: with `--no-image-automation`, no policy is rendered."""
     root: Path | None = None
     """The output root whose committed image values were respected."""
-    committed: Committed | None = None
-    """What was read of them."""
+    taken: dict[str, int] = field(default_factory=dict)
+    """Checksums of the files that these values were read from."""
     kept: list[tuple[str, str, str]] = field(default_factory=list)
     """Image values of the tree that stay: policy, the catalog's reference, the one written."""
 
@@ -139,7 +139,7 @@ def prepare(
         broken = any(fault.severity == "error" for fault in made.diagnostics)
         made.table = [] if broken else [Entry(e.name, e.new_name or "", e.new_tag or "", e.digest or "") for e in given]
         made.root = root(platform) if root is not None else None
-        committed = made.committed = Committed(made.root) if made.root is not None else None
+        committed = Committed(made.root) if made.root is not None else None
         context = Context(platform, [] if broken else given, Table(made.table), automation, committed, reset)
         node = paths.find(platform.root, ("registries", "imageOverrides"))
         made.placed = overrides or PlacedTable(made.table, platform.source, node)
@@ -281,6 +281,7 @@ class _Builder:
             return
         made.services += 1
         made.kept += outcome.kept
+        made.taken |= outcome.taken
         owner = (outcome.name, outcome.place)
         for identity, place in outcome.identities:
             self._identify(identity, owner if place is owner[1] else (outcome.name, place))

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from zlib import crc32
 
 from render.files import read_bytes
 from render.flux.image import ImageError, Reference
@@ -57,9 +58,13 @@ class Committed:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.is_there = root.is_dir()
-        self.seen: dict[str, int] = {}
-        """A hash of each file whose values were taken, to know whether it has changed since."""
+        self._taken: dict[str, int] = {}
         self._holders: dict[tuple[str, str, str], str] | None = None
+
+    def taken(self) -> dict[str, int]:
+        """Return a checksum of each file whose values were taken since the last call, to know whether it changes."""
+        taken, self._taken = self._taken, {}
+        return taken
 
     def has(self, service: str) -> bool:
         """Whether the tree has a file of a service that could hold marked values."""
@@ -95,7 +100,7 @@ class Committed:
             text = self._read(path)
             if '"$imagepolicy"' not in text:
                 continue
-            self.seen[path] = hash(text)
+            self._taken[path] = checksum(text)
             for match in _MARKED.finditer(without_literals(text)):
                 marks = found.setdefault(match["policy"], Marks())
                 _take(marks, match["part"], match["text"])
@@ -126,6 +131,11 @@ class Committed:
         text = text.removeprefix("\ufeff").replace("\r\n", "\n")
         # Which side of a merge is meant is for a person to say; the file is reported when the tree is compared.
         return "" if "\n<<<<<<< " in "\n" + text and "\n>>>>>>> " in text else text
+
+
+def checksum(text: str) -> int:
+    """Return what tells a committed text from another one, in every process."""
+    return crc32(text.encode())
 
 
 def without_literals(text: str) -> str:

@@ -46,6 +46,8 @@ class Outcome:
     shared: list[SourcePlan] = field(default_factory=list)
     namespaces: set[str] = field(default_factory=set)
     kept: list[tuple[str, str, str]] = field(default_factory=list)
+    taken: dict[str, int] = field(default_factory=dict)
+    """Checksums of the committed files whose values were respected."""
     carries_table: bool = False
     noted: Noted | None = None
     """What is surprising about the override table."""
@@ -92,6 +94,8 @@ def outcome_of(
     made = Outcome(header.name, header.place, reports)
     if context.notes is not None:
         made.noted = context.notes.take()
+    if context.committed is not None:
+        made.taken = context.committed.taken()
     if plan is None:
         return made
     if visit is not None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from render.build import HEADER, Build, digest_of
 from render.catalog import reason_of, shown_path
+from render.committed import checksum
 from render.credential import FOLDER as CREDENTIALS
 from render.credential import check_file
 from render.diagnostics import Diagnostic, Location
@@ -309,8 +310,8 @@ class _Comparison:
         """Keep the present text, and find out whether it may be replaced by `text`, or deleted."""
         present = data.decode("utf-8", "replace")
         self.made.committed[path] = present
-        seen = self.build.committed.seen.get(path) if self.build.committed is not None else None
-        if seen is not None and seen != hash(_normal(present)):
+        taken = self.build.taken.get(path)
+        if taken is not None and taken != checksum(_normal(present)):
             self.refused.add(path)
             self.made.diagnostics.append(_changed_since(self.root / path))
             return

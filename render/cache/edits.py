@@ -158,6 +158,7 @@ class _Edits:
         self.told += after.diagnostics
         for outcome in _outcomes(after):
             self.told += outcome.diagnostics
+            self.made.taken |= outcome.taken
             for name, text in outcome.files:
                 self.made.files.add(name, text)
         self._replace_kept(_kept(before), _kept(after))
