@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -382,6 +385,27 @@ def test_an_automation_becomes_the_platforms(tmp_path: Path) -> None:
         "imageAutomation:\n  enabled: true\n  interval: 5m\n  branch: prod\n  pushBranch: updates\n"
         "  author:\n    name: bot\n    email: bot@example.org\n"
     ) in text
+
+
+def test_a_policy_that_the_compiler_refuses_stays_outside(tmp_path: Path) -> None:
+    spec = "policy: {semver: {range: 1.x}}"
+    made = imported(tmp_path, {"web.yaml": release(marked("2.0.0")), "image.yaml": policy(spec=spec)})
+    outcome, text = only(made)
+
+    assert "update:" not in text
+    assert "  image: ghcr.io/example/web:2.0.0\n" in text
+    assert outcome.lost == ["spec.values.image.tag (marker)"]
+    assert any(note.startswith("the policy `flux-system/web` stays outside the catalog: ") for note in outcome.notes)
+
+
+def test_an_image_that_the_compiler_refuses_stays_in_the_values(tmp_path: Path) -> None:
+    odd = "image:\n  repository: a/b\n  tag: v1\n  registry: 41"
+    made = imported(tmp_path, {"web.yaml": release(values(odd))})
+    outcome, text = only(made)
+
+    assert (outcome.equal, outcome.lost) == (True, [])
+    assert text.partition("values:\n")[2] == "".join(f"  {line}\n" for line in odd.splitlines())
+    assert any(note.startswith("its images stay in the values: ") for note in outcome.notes)
 
 
 # Chart sources
@@ -773,7 +797,7 @@ def test_services_of_the_catalog_keep_their_names(tmp_path: Path) -> None:
     made = imported(tmp_path, {"web.yaml": release(), "old.yaml": release(namespace="old")})
 
     assert [one.service for one in made.outcomes] == ["web-apps"]
-    assert [one.why for one in made.left] == ["the catalog has this release already"]
+    assert [one.why for one in made.left] == ["the catalog has it already"]
 
 
 def test_one_broken_file_is_one_diagnostic(tmp_path: Path) -> None:
@@ -971,6 +995,25 @@ def test_json_tells_all_of_it(tmp_path: Path) -> None:
     assert "catalog/apps/web.yaml" in told["files"]
     assert [one["code"] for one in told["diagnostics"]] == ["R906"]
     assert told["platform"]["needed"].startswith("charts:\n")
+
+
+def test_the_bytes_depend_on_nothing_but_the_input(tmp_path: Path) -> None:
+    made = repository(tmp_path, **{"repo/db.yaml": release(marked("1.2.3"), "db"), "repo/image.yaml": policy()})
+    told = []
+    for seed in ("1", "2"):
+        ran = subprocess.run(
+            [sys.executable, "-m", "render", "import", "repo", "--platform", "new.yaml", "--format", "json"],
+            cwd=made.folder,
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            check=False,
+        )
+        files = [made.folder / "new.yaml", *sorted(made.folder.glob("catalog/**/*.yaml"))]
+        told.append((ran.stdout, {file: file.read_bytes() for file in files}))
+        for file in (*files, *made.folder.glob("catalog/.schema/*")):
+            file.unlink()
+
+    assert told[0] == told[1]
 
 
 def test_importing_twice_adds_nothing(tmp_path: Path) -> None:

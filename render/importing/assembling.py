@@ -13,8 +13,9 @@ from render.flux.versions import FluxVersion
 from render.importing import text
 from render.importing.convert import replaced
 from render.importing.draft import BARE, Draft
-from render.importing.images import Image, take_out
+from render.importing.images import Image
 from render.importing.lifecycle import reduced
+from render.importing.moving import take_out
 from render.importing.reading import Found
 from render.importing.text import Block, Lines
 from render.plan.context import Report
@@ -274,6 +275,8 @@ class Assembler:
 
     def _images(self) -> None:
         if self.draft.level >= BARE:
+            if self.draft.images:
+                self.draft.told.append(f"its images stay in the values: {self.draft.reason}")
             return
         entry = self.draft.settled.entry if self.draft.settled is not None else None
         default = self.around.at.get(entry or "", "image").replace("{service}", self.draft.service)

@@ -149,8 +149,8 @@ class Collector:
                 )
             )
             return None
-        if (found.namespace or "", found.name) in self.known and found.kind == "HelmRelease":
-            self._leave(found, "the catalog has this release already")
+        if (found.namespace or "", found.name) in self.known and found.kind in (*_PROVED, _MACHINE):
+            self._leave(found, "the catalog has it already")
             return None
         service = self._name(name, found.namespace)
         namespace = found.namespace

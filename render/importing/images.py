@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from render.flux.image import ImageError, Reference
-from render.importing.text import Block, Lines, anew, says
 from render.plan import paths
 from render.plan.paths import Path
 from render.plan.sites import PARTS, WHOLE
@@ -22,8 +21,6 @@ _FLAT = re.compile(r"(?P<lead>|.*[a-z0-9])(?P<word>[iI]mage)Repository\Z")
 _SELECTABLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*\Z")
 _OTHER_NAMES = ("repo", "name", "image", "registry")
 """Keys beside `tag` that charts give the repository, where it is not called so."""
-_NO_NAME = re.compile(r"[^a-z0-9]+")
-_GENERIC = ("image", "app", "main", "containers", "container", "controllers", "initContainers", "spec", "template")
 
 
 @dataclass(slots=True)
@@ -65,6 +62,12 @@ class Image:
     update: dict[str, object] | None = None
 
     @property
+    def is_side(self) -> bool:
+        """Whether it is that of an init container or a sidecar, by the words on its path."""
+        steps = [step.lower() for step in (self.sites[0].path if self.sites else ()) if isinstance(step, str)]
+        return any("init" in step or "sidecar" in step or "extra" in step for step in steps)
+
+    @property
     def at(self) -> str | list[str] | dict[str, str]:
         """Its places, as a definition names them."""
         prefix = "" if self.in_object is None else "extraObjects[kind={},name={}].".format(*self.in_object)
@@ -91,7 +94,7 @@ def find_images(values: Node) -> list[Image]:
             found[key] = Image(reference, shape, [site])
         elif not site.is_shared:
             found[key].sites.append(site)
-        elif _is_side(found[key]) and not _is_side(Image(reference, shape, [site])):
+        elif found[key].is_side and not Image(reference, shape, [site]).is_side:
             found[key].sites = [site]
     return list(found.values())
 
@@ -225,220 +228,3 @@ def written(reference: Reference, parts: tuple[str, ...]) -> dict[str, str | Non
         "digest": reference.digest,
     }
     return {part: made[part] for part in parts}
-
-
-# Names
-
-
-def name_images(images: list[Image], service: str, default_at: str, policies: dict[tuple[str, str], str]) -> None:
-    """Choose the main image and name the others; a policy's name decides where it can."""
-    main = _main(images, service, default_at)
-    taken: set[str] = set()
-    for image in images:
-        if image is main:
-            continue
-        told = image.policy[1].removeprefix(f"{service}-") if image.policy in policies and image.policy else ""
-        is_theirs = image.policy is not None and image.policy[1] == f"{service}-{told}"
-        path = image.sites[0].path if image.sites else (image.reference.name.rpartition("/")[2],)
-        image.key = _unique(told if is_theirs else _key(path, service), taken)
-
-
-def _main(images: list[Image], service: str, default_at: str) -> Image | None:
-    inside = [one for one in images if one.in_object is None and one.sites]
-    for image in images:
-        if image.shape == "container":
-            return image
-    for image in images:
-        if image.policy is not None and image.policy[1] == service:
-            return image
-    candidates = [one for one in inside if one.policy is None or not one.policy[1].startswith(f"{service}-")]
-    for wanted in (default_at, "image", f"controllers.{service}.containers.app.image"):
-        for image in candidates:
-            if any(paths.show(site.path) == wanted for site in image.sites):
-                return image
-    rest = [one for one in candidates if not _is_side(one)]
-    return rest[0] if len(rest) == 1 else None
-
-
-def _is_side(image: Image) -> bool:
-    steps = [step.lower() for step in (image.sites[0].path if image.sites else ()) if isinstance(step, str)]
-    return any("init" in step or "sidecar" in step or "extra" in step for step in steps)
-
-
-def _key(path: Path, service: str) -> str:
-    """Return a name for an image, from the most telling step to it."""
-    steps = [step if isinstance(step, str) else str(step) if isinstance(step, int) else step[0][1] for step in path]
-    last = steps[-1] if steps else "image"
-    if last.endswith("Image") and len(last) > 5:
-        return _label(last.removesuffix("Image"))
-    for step in reversed(steps):
-        if step not in _GENERIC and step != service and not step.isdigit():
-            return _label(step)
-    return _label(steps[-2] if len(steps) > 1 else "image")
-
-
-def _label(text: str) -> str:
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", text).lower()
-    return _NO_NAME.sub("-", spaced).strip("-")[:40].strip("-") or "image"
-
-
-def _unique(name: str, taken: set[str]) -> str:
-    made, number = name, 2
-    while made in taken:
-        made, number = f"{name}-{number}", number + 1
-    taken.add(made)
-    return made
-
-
-# Out of the values
-
-
-def take_out(values: Mapping, found: Block | None, lines: Lines, images: list[Image]) -> tuple[Mapping, Block | None]:
-    """Return values without the images that can leave them, and their lines; what the images are is set in each.
-
-    An image stays where its lines say more than itself: a comment, an anchor, an alias.
-    """
-    for image in images:
-        if image.in_object is not None or not image.sites or any(site.is_shared for site in image.sites):
-            continue
-        lifted = _without(values, image)
-        if lifted is None:
-            continue
-        if found is None or not found.numbers:
-            values, image.is_lifted = lifted, True
-            continue
-        gone = _lines_of(values, image, lines)
-        if gone is None or not gone <= set(found.numbers):
-            continue
-        kept = [(number, line) for number, line in zip(found.numbers, found.text.split("\n"), strict=False)]
-        kept = [(number, line) for number, line in kept if number not in gone]
-        text = "".join(f"{line}\n" for _, line in kept)
-        rest = Block(text, found.first, found.last, [number for number, _ in kept], True, found.anchors)
-        if not lifted.entries or says(rest, lines, lifted):
-            values, found, image.is_lifted = lifted, rest, True
-    if found is not None and not found.numbers and values.entries:
-        found = Block(anew(values), found.first, found.last, keeps_comments=False)
-    return values, found
-
-
-def _targets(image: Image) -> Iterator[Path]:
-    for site in image.sites:
-        if site.parts:
-            yield from site.parts.values()
-        elif WHOLE in site.nodes or image.shape == "tag":
-            yield site.path
-        else:
-            yield from ((*site.path, part) for part in site.nodes)
-
-
-def _without(values: Mapping, image: Image) -> Mapping | None:
-    """Return values without an image and the mappings that it leaves empty; None if a list's item would be empty."""
-    made: Node | None = values
-    for path in _targets(image):
-        made = _removed(made, path)
-        if made is None:
-            return Mapping([], values.line, values.column)
-    return made if type(made) is Mapping else None
-
-
-def _removed(node: Node | None, path: Path) -> Node | None:
-    """Return a copy without what stands at a path; None when nothing is left."""
-    step, rest = path[0], path[1:]
-    if type(node) is Mapping:
-        entries = []
-        for key, value in node.entries:
-            if key.text != step:
-                entries.append((key, value))
-            elif rest and (left := _removed(value, rest)) is not None:
-                entries.append((key, left))
-        return Mapping(entries, node.line, node.column) if entries else None
-    if type(node) is Sequence:
-        items = list(node.items)
-        for index, item in enumerate(items):
-            if (isinstance(step, int) and index == step) or (isinstance(step, tuple) and paths.matches(item, step)):
-                left = _removed(item, rest) if rest else None
-                items[index] = left if left is not None else Mapping([])
-                break
-        return Sequence(items, node.line, node.column)
-    return None
-
-
-def _lines_of(values: Mapping, image: Image, lines: Lines) -> set[int] | None:
-    """Return the lines that hold an image and nothing else; None where they hold more."""
-    gone: set[int] = set()
-    for path in _targets(image):
-        parent = paths.find(values, path[:-1])
-        last = path[-1]
-        key = parent.key(last) if type(parent) is Mapping and isinstance(last, str) else None
-        value = parent.get(last) if type(parent) is Mapping and isinstance(last, str) else None
-        if key is None or type(value) is not Scalar or key.line != value.line:
-            return None
-        if not _is_alone(lines, key, value):
-            flow = _flow_line(values, path, image, lines)
-            if flow is None:
-                return None
-            gone.add(flow)
-            continue
-        gone.add(key.line)
-    # The keys above that have nothing left.
-    for path in _targets(image):
-        for depth in range(len(path) - 1, 0, -1):
-            node, step = paths.find(values, path[: depth - 1]), path[depth - 1]
-            holder = paths.find(values, path[:depth])
-            if type(holder) is not Mapping or type(node) is not Mapping or not isinstance(step, str):
-                break
-            if any(line not in gone for line in _all_lines(holder)):
-                break
-            key = node.key(step)
-            if key is None:
-                return None
-            if key.line in gone:
-                continue
-            if not re.fullmatch(r"\s*[^\s#&*!]+:\s*", lines.lines[key.line - 1]):
-                return None
-            gone.add(key.line)
-    if any(lines.comments(line, line) for line in gone):
-        return None
-    # A comment line above belongs to what follows it.
-    return None if any(_is_comment_line(lines, line - 1) for line in gone) else gone
-
-
-def _is_comment_line(lines: Lines, line: int) -> bool:
-    comments = lines.comments(line, line)
-    return bool(comments) and lines.lines[line - 1].lstrip().startswith("#")
-
-
-def _is_alone(lines: Lines, key: Scalar, value: Scalar) -> bool:
-    """Whether a line holds one entry of a block, and no anchor."""
-    text = lines.lines[key.line - 1]
-    before, after = text[: key.column - 1], text[key.column - 1 : value.column - 1]
-    rest = text[value.column - 1 + value.length :].strip()
-    is_plain = not before.strip() and re.fullmatch(r"[^\s&*!]+:\s+", after) is not None
-    return is_plain and (not rest or rest.startswith("#")) and value.line not in lines.inside
-
-
-def _flow_line(values: Mapping, path: Path, image: Image, lines: Lines) -> int | None:
-    """Return the line of `image: {repository: …, tag: …}` that holds nothing else."""
-    for depth in range(len(path) - 1, 0, -1):
-        holder, above, step = paths.find(values, path[:depth]), paths.find(values, path[: depth - 1]), path[depth - 1]
-        if type(holder) is not Mapping or type(above) is not Mapping or not isinstance(step, str):
-            return None
-        key = above.key(step)
-        if key is None or key.line != holder.line:
-            return None
-        gone = {id(node) for site in image.sites for node in site.nodes.values()}
-        if any(type(value) is not Scalar or id(value) not in gone for _, value in holder.entries):
-            return None
-        text = lines.lines[key.line - 1]
-        if not text[: key.column - 1].strip():
-            return key.line if re.fullmatch(r"[^\s&*!{}]+:\s+\{[^{}&*!#]*\}\s*", text[key.column - 1 :]) else None
-    return None
-
-
-def _all_lines(node: Mapping) -> Iterator[int]:
-    for key, value in node.entries:
-        yield key.line
-        if type(value) is Mapping:
-            yield from _all_lines(value)
-        elif type(value) is Sequence:
-            yield -1

@@ -162,7 +162,7 @@ def fold(draft: Draft, automation: Automation) -> list[str]:
         image.update = None
         if image.policy is None or draft.level >= PLAIN:
             if image.policy is not None and image.policy in automation.policies:
-                reasons.append(f"the policy `{'/'.join(image.policy)}` stays outside the catalog: no update renders it")
+                reasons.append(f"the policy `{'/'.join(image.policy)}` stays outside the catalog: {draft.reason}")
             continue
         effective = split(_effective(draft, str(image.reference)))[0] if draft.is_release else image.reference.name
         image.update, why = automation.update_of(image, image.policy, effective)
