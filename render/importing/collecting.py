@@ -282,11 +282,20 @@ class Collector:
 
 
 def _told_kustomization(found: Found) -> str:
+    """Return why a Flux Kustomization is left, with what of it may be wanted elsewhere."""
     spec = found.get("spec")
     names = [key.text for key, _ in spec.entries] if type(spec) is Mapping else []
-    kept = [name for name in ("dependsOn", "postBuild", "healthChecks", "patches", "components") if name in names]
-    told = ", ".join(f"`{name}`" for name in kept)
-    return "`render` writes Flux Kustomizations of its own" + (f"; this one says {told}" if told else "")
+    told = []
+    waits = found.get("spec", "dependsOn")
+    if type(waits) is Sequence and waits.items:
+        named = ", ".join(item.text("name") or "?" for item in waits.items if type(item) is Mapping)
+        told.append(f"`dependsOn` ({named})")
+    fills = found.get("spec", "postBuild", "substitute")
+    if type(fills) is Mapping and fills.entries:
+        told.append(f"`postBuild.substitute` ({', '.join(key.text for key, _ in fills.entries)})")
+    told += (f"`{name}`" for name in ("healthChecks", "patches", "components", "images") if name in names)
+    rest = f"; this one says {', '.join(told)}" if told else ""
+    return f"`render` writes Flux Kustomizations of its own{rest}"
 
 
 def _partial(found: Found, spec: Node | None) -> str:
