@@ -17,8 +17,11 @@ def program() -> None:
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 stream.flush()
+    except BrokenPipeError:
+        # Nobody reads on.
+        pass
     except (OSError, ValueError):
-        # Nobody reads on, or the stream is closed: the interpreter knows what to say of it.
+        # The interpreter knows what to say of it.
         sys.exit(code)
     os._exit(code)
 
@@ -37,6 +40,10 @@ def main() -> int:
 
         memory = memory_of(arguments)
         code = memory.replay() if memory is not None else None
+        if code is None and "_RENDER_COMPLETE" not in os.environ:
+            from render.session import run_plain
+
+            code = run_plain(arguments[0], arguments[1:], memory)
         if code is not None:
             return code
     from render.cli import run

@@ -14,10 +14,10 @@ from render.cli_options import (
     REPORTS,
     fail_on_option,
     format_option,
-    has_colour,
     platform_option,
     quiet_option,
 )
+from render.session import has_colour
 
 if TYPE_CHECKING:
     from render.importing.importer import Imported

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from render.session import has_colour
 
 if TYPE_CHECKING:
     from render.diagnostics import Diagnostic
@@ -56,11 +56,6 @@ def fail_on_option(text: str = "What makes the exit code 1.") -> Option[Any]:
     return click.option(
         "--fail-on", type=click.Choice(("error", "warning")), default="error", show_default=True, help=text
     )
-
-
-def has_colour() -> bool:
-    """Whether the report may use colour: on a terminal, unless NO_COLOR says otherwise."""
-    return sys.stderr.isatty() and not os.environ.get("NO_COLOR")
 
 
 def print_report(diagnostics: Sequence[Diagnostic], checked: int | None = None, style: str = "full") -> None:

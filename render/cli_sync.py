@@ -16,11 +16,11 @@ from render.cli_options import (
     catalog_argument,
     fail_on_option,
     format_option,
-    has_colour,
     only_option,
     out_option,
     platform_option,
 )
+from render.session import has_colour
 
 if TYPE_CHECKING:
     from render.sync import Sync

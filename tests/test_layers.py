@@ -158,3 +158,12 @@ def test_a_build_needs_neither_pydantic_nor_ruamel() -> None:
     )
 
     assert {"pydantic", "ruamel", "typing_extensions"} & set(heavy(code)) == set()
+
+
+def test_a_usual_build_needs_no_click(tmp_path: Path) -> None:
+    code = (
+        f"import sys\nsys.argv = ['render', 'build', '--quiet', '--no-cache', '--out', {str(tmp_path)!r}]\n"
+        "from render.__main__ import main\nassert main() == 0\nprint('click' in sys.modules, 'yaml' in sys.modules)"
+    )
+
+    assert run(code).split()[0] == "False"
