@@ -132,10 +132,11 @@ REFUSED = (
     '{{ range .A }}{{ block "x" . }}{{ break }}{{ end }}{{ end }}',
 )
 
-_VALUES = ". $ .A $.B .A.B (.A) (print .A) (.A).B print index true 1 -1 1.5 0x1 1_0 1i 1+2i 'a' \"a\" `r`"
+_VALUES = ". $ .A $.B .A.B (.A) (.A.B) (.A).B print index true 1 -1 1.5 0x1 1_0 1i 1+2i 'a' \"a\" `r`"
 _STARTS = "print index printf eq .A $ $.B (.A).B (print)"
 """Values that may stand anywhere in a pipeline."""
 _ODD = "nil $x nofunction 08 '' \"\\q\" 1.A 1a .A$ | ( ) , = := ! ' `"
+_KINDS = ("action",) * 8 + ("control",) * 6 + ("text",) * 3 + ("open", "close", "noise")
 _NOISE = " .$()|:=,\"`'\\abAB01_exi+-/*}{"
 
 
@@ -146,20 +147,19 @@ def pipelines(draw: st.DrawFn) -> str:
     commands = [" ".join(draw(st.lists(words, min_size=1, max_size=3)))]
     later = st.tuples(st.sampled_from(_STARTS.split()), st.lists(words, max_size=2))
     commands += [" ".join([start, *more]) for start, more in draw(st.lists(later, max_size=2))]
-    if draw(st.integers(0, 7)) == 0:
+    if draw(st.integers(0, 15)) == 7:
         commands.insert(draw(st.integers(0, len(commands))), draw(st.sampled_from(_ODD.split())))
     text = draw(st.sampled_from((" | ", "|"))).join(commands)
-    return draw(st.sampled_from(("", "", "", "", "", "", "$x := ", "$x := ", "$y = ", "$x, $y := "))) + text
+    return draw(st.sampled_from(("",) * 12 + ("$x := ", "$y = ", "$x, $y := "))) + text
 
 
 @st.composite
 def fragments(draw: st.DrawFn) -> str:
     """A piece of a template; pieces in a row make one that Go may take."""
-    kind = draw(st.sampled_from(("action", "action", "action", "control", "control", "text", "open", "close", "noise")))
-    left, right = (
-        draw(st.sampled_from(("{{", "{{ ", "{{- ", "{{-", "{{\n"))),
-        draw(st.sampled_from(("}}", " }}", " -}}", "-}}"))),
-    )
+    odd = draw(st.integers(0, 9)) == 5
+    kind = draw(st.sampled_from(_KINDS))
+    left = draw(st.sampled_from(("{{", "{{ ", "{{- ", "{{\n", "{{-") if odd else ("{{", "{{ ", "{{- ", "{{\n")))
+    right = draw(st.sampled_from(("}}", " }}", " -}}", "-}}") if odd else ("}}", " }}", " -}}")))
     pipeline = draw(pipelines())
     match kind:
         case "action":

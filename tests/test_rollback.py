@@ -161,7 +161,7 @@ def test_timeout_of_nothing_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("values", "release", "refused"),
     [
-        ("{startupProbe: {periodSeconds: 10, failureThreshold: 29}}", "{}", False),
+        ("{startupProbe: {periodSeconds: 10, failureThreshold: 30}, readinessProbe: {periodSeconds: 10}}", "{}", False),
         ("{startupProbe: {periodSeconds: 10, failureThreshold: 31}}", "{}", True),
         ("{startupProbe: {periodSeconds: 10, failureThreshold: 31}}", "{timeout: 6m}", False),
         ("{startupProbe: {periodSeconds: 10, failureThreshold: 31}}", "{upgrade: {timeout: 6m}}", False),

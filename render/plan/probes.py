@@ -10,10 +10,9 @@ DEFAULTS = {"initialDelaySeconds": 0, "periodSeconds": 10, "failureThreshold": 3
 
 
 class Allowance(NamedTuple):
-    """How long probes that stand in values let a container take."""
+    """How long a probe that stands in values lets a container take."""
 
     path: tuple[str | int, ...]
-    """Of the startup probe, or else of the readiness probe."""
     seconds: int
 
 
@@ -32,8 +31,9 @@ def seconds_to_ready(startup: Mapping[str, Any] | None, readiness: Mapping[str, 
 
 
 def _of(probe: Mapping[str, Any], field: str) -> int:
+    # Kubernetes takes zero for the default, too.
     value = probe.get(field)
-    return value if type(value) is int and value >= 0 else DEFAULTS[field]
+    return value if type(value) is int and value > 0 else DEFAULTS[field]
 
 
 def _times(probe: Mapping[str, Any], field: str) -> int:
@@ -52,10 +52,12 @@ def allowances(values: Any, path: tuple[str | int, ...] = ()) -> Iterator[Allowa
         return
     if not isinstance(values, dict):
         return
-    names = ("startup", "readiness") if path and path[-1] == "probes" else ("startupProbe", "readinessProbe")
-    startup, readiness = (_probe(values.get(name)) for name in names)
-    if startup or readiness:
-        yield Allowance((*path, names[0] if startup else names[1]), seconds_to_ready(startup, readiness))
+    suffix = "" if path and path[-1] == "probes" else "Probe"
+    startup, readiness = (_probe(values.get(f"{name}{suffix}")) for name in ("startup", "readiness"))
+    if startup is not None:
+        yield Allowance((*path, f"startup{suffix}"), seconds_to_ready(startup, None))
+    if readiness is not None:
+        yield Allowance((*path, f"readiness{suffix}"), seconds_to_ready(None, readiness))
     for key, value in values.items():
         yield from allowances(value, (*path, key))
 
