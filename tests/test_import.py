@@ -387,6 +387,34 @@ def test_an_automation_becomes_the_platforms(tmp_path: Path) -> None:
     ) in text
 
 
+@pytest.mark.parametrize(
+    ("template", "reason"),
+    [
+        ("{{ range .Changed.Changes }}{{ .Setter }}{{ end }}", None),
+        ("{{ range .Updated.Images }}{{ . }}{{ end }}", "uses `.Updated`, which Flux has removed"),
+        ("{{ range .Changed.Changes }}", "an `{{end}}` is missing"),
+    ],
+)
+def test_message_and_push_of_an_automation_become_the_platforms(
+    tmp_path: Path, template: str, reason: str | None
+) -> None:
+    automation = (
+        "apiVersion: image.toolkit.fluxcd.io/v1\nkind: ImageUpdateAutomation\n"
+        "metadata: {name: home, namespace: flux-system}\nspec:\n  interval: 30m\n"
+        "  sourceRef: {kind: GitRepository, name: flux-system}\n  git:\n    checkout: {ref: {branch: main}}\n"
+        f"    commit: {{author: {{email: bot@example.org}}, messageTemplate: '{template}'}}\n"
+        "    push: {branch: main, refspec: 'refs/heads/main:refs/heads/bot', options: {ci.skip: ''}}\n"
+    )
+    made = imported(tmp_path, {"web.yaml": release(marked("1.2.3")), "image.yaml": policy(), "auto.yaml": automation})
+    text = made.files[tmp_path / "platform.yaml"]
+
+    assert "refs/heads/main:refs/heads/bot" in text
+    assert "ci.skip" in text
+    assert ("messageTemplate" in text) == (reason is None)
+    told = [note for note in made.platform_notes if "message template" in note]
+    assert [bool(reason and reason in note) for note in told] == ([] if reason is None else [True])
+
+
 def test_a_policy_that_the_compiler_refuses_stays_outside(tmp_path: Path) -> None:
     spec = "policy: {semver: {range: 1.x}}"
     made = imported(tmp_path, {"web.yaml": release(marked("2.0.0")), "image.yaml": policy(spec=spec)})

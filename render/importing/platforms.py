@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from render.catalog import PlatformFile
+from render.flux.commit_message import faults
 from render.flux.substitution import SubstitutionError, variables
 from render.flux.versions import FluxVersion
 from render.importing.draft import Draft
@@ -207,14 +208,18 @@ def _automation(found: Found, notes: list[str]) -> dict[str, Any]:
         made["branch"] = branch
     if push is not None and push != (branch or DEFAULT_BRANCH):
         made["pushBranch"] = push
+    for name, key in (("pushRefspec", "refspec"), ("pushOptions", "options")):
+        value = found.get("spec", "git", "push", key)
+        if value is not None:
+            made[name] = value
     author = {name: found.text("spec", "git", "commit", "author", name) for name in ("name", "email")}
     made["author"] = {key: value for key, value in author.items() if value is not None}
     template = found.text("spec", "git", "commit", "messageTemplate")
     if template is not None and template.strip() != MESSAGE.format(cluster=found.name).strip():
-        if ".Updated" in template or ".Changed.ImageResult" in template:
-            notes.append(
-                f"the message template of `{found}` names fields that Flux has no more: the usual one is taken"
-            )
+        broken = faults(template)
+        if broken:
+            reason = broken[0].message
+            notes.append(f"Flux cannot run the message template of `{found}` ({reason}): the usual one is taken")
         else:
             made["messageTemplate"] = template
     for name, path in (("signingKey", ("git", "commit", "signingKey")), ("policySelector", ("policySelector",))):
