@@ -556,6 +556,12 @@ CODES: dict[str, Page] = {
         _E,
         "A folder is not writable, or a file stands where a folder should. Files that were written before are complete.",
     ),
+    "R910": Page(
+        "An object that nothing applies",
+        _W,
+        "The kustomization of its folder does not list the file, or no Flux Kustomization that was read reaches it: it is in "
+        "the repository and not in the cluster. Its definition would bring it there, unless it says `enabled: false`.",
+    ),
 }
 
 

@@ -934,6 +934,40 @@ def test_flux_kustomizations_are_listed_with_what_they_say(tmp_path: Path) -> No
     assert left.why.endswith("; this one says `dependsOn` (db), `postBuild.substitute` (APP), `components`")
 
 
+def test_what_no_kustomization_lists_is_left_or_warned_of(tmp_path: Path) -> None:
+    config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: apps}\n"
+    files = {
+        "web/web.yaml": release(),
+        "web/x.yaml": config,
+        "web/kustomization.yaml": "resources: [web.yaml]\n",
+        "idle/db.yaml": release(name="db"),
+        "flux.yaml": flux("./web", "wait: true"),
+    }
+    made = imported(tmp_path, files)
+
+    assert codes(made) == ["R910"]
+    assert made.diagnostics[0].message == "`HelmRelease apps/db` is applied by nothing that was read"
+    assert "the kustomization of its folder does not list it" in {one.why for one in made.left}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"flux.yaml": flux("./", "wait: true")},
+        {"flux.yaml": flux("./apps", "wait: true")},
+        {"flux.yaml": flux("./apps/web", "wait: true")},
+        {
+            "flux.yaml": flux("./apps", "wait: true"),
+            "apps/kustomization.yaml": "resources: [web]\n",
+            "apps/web/kustomization.yaml": "resources: [web.yaml]\n",
+        },
+        {"flux.yaml": flux("./apps", "wait: true"), "apps/web/kustomization.yaml": "resources: [web.yaml]\n"},
+    ],
+)
+def test_what_a_flux_kustomization_reaches_is_applied(tmp_path: Path, files: dict[str, str]) -> None:
+    assert codes(imported(tmp_path, {"apps/web/web.yaml": release(), **files})) == []
+
+
 def test_lines_of_other_systems_come_out_as_ours(tmp_path: Path) -> None:
     text = "\ufeff" + release(values("a: 1 # one\nb: |\n  c\n  d\nimage:\n  repository: a/b\n  tag: v1"))
     path = tmp_path / "repo/web.yaml"

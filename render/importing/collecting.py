@@ -168,6 +168,7 @@ class Collector:
             if draft.use is not None:
                 draft.notes += draft.use.notes
         self._tell_namespace(draft)
+        self._tell_idle(draft)
         self.made.drafts.append(draft)
         return draft
 
@@ -180,6 +181,23 @@ class Collector:
             draft.notes.append(f"nothing says the namespace: it gets the catalog's default, `{draft.home}`")
         else:
             draft.notes.append(f"the namespace `{found.namespace}` is from {found.placed_by}")
+
+    def _tell_idle(self, draft: Draft) -> None:
+        """Warn of what is there and not in the cluster: rendering it would bring it there."""
+        file = draft.main.file
+        if file.label is not None or (file.is_listed and file.is_applied):
+            return
+        why = "the kustomization of its folder does not list it"
+        if file.is_listed:
+            why = "none of the Flux Kustomizations reaches it"
+        draft.notes.append(f"nothing that was read applies it: {why}")
+        self._warn(
+            "R910",
+            draft.main,
+            f"`{draft.main}` is applied by nothing that was read",
+            f"{why}; rendered from the catalog, it will be applied",
+            "say `enabled: false` in its definition if it is meant to rest",
+        )
 
     def _name(self, name: str, namespace: str | None) -> str:
         """Return a service name that is free."""
@@ -211,6 +229,10 @@ class Collector:
         for folder, drafts in homes.items():
             for found in beside.get(folder, ()):
                 if found.group in (SOURCE, IMAGE, FLUX_KUSTOMIZE, HELM) or not found.name:
+                    continue
+                if not found.file.is_listed:
+                    self._leave(found, "the kustomization of its folder does not list it")
+                    self.claimed.add(id(found))
                     continue
                 identity = (found.group, found.kind, found.namespace or "", found.name)
                 owner = _owner(found, drafts)

@@ -36,6 +36,7 @@ class Placing:
         self.patches: set[str] = set()
         self.targets: dict[str, list[Found]] = {}
         """The Flux Kustomizations of a folder."""
+        self._reached: dict[str, bool] = {}
         self._known: dict[str, frozenset[Placed | None]] = {}
 
     def run(self) -> None:
@@ -52,6 +53,10 @@ class Placing:
                 self.targets.setdefault(applied, []).append(found)
         for found in self.repository.objects:
             found.file.is_patch = found.file.path in self.patches
+            found.file.is_listed = found.file.path in self.parents or (
+                found.file.folder not in self.repository.kustomizations
+            )
+            found.file.is_applied = not self.targets or self._is_applied(found.file.path, 0)
             ways = self._of(found.file.path, 0)
             if len(ways) == 1:
                 (way,) = ways
@@ -88,16 +93,27 @@ class Placing:
         self._known[path] = frozenset(made or {None})
         return self._known[path]
 
+    def _is_applied(self, path: str, depth: int) -> bool:
+        """Whether a Flux Kustomization reaches a file or folder, by itself or through others."""
+        known = self._reached.get(path)
+        if known is None:
+            self._reached[path] = False
+            known = path in self.targets or bool(list(self._applied(path)))
+            known = known or any(
+                depth < _MAX_DEPTH and self._is_applied(parent.file.folder, depth + 1)
+                for parent in self.parents.get(path, ())
+            )
+            self._reached[path] = known
+        return known
+
     def _applied(self, path: str) -> Iterator[Placed | None]:
         """Yield what a Flux Kustomization says that applies a folder above, where no kustomization.yaml chooses."""
         folder = path
         while True:
             parent = os.path.dirname(folder)  # noqa: PTH120
-            if parent == folder or folder in self.repository.kustomizations:
+            if parent == folder or parent in self.repository.kustomizations:
                 return
             folder = parent
-            if folder in self.repository.kustomizations:
-                return
             for flux in self.targets.get(folder, ()):
                 namespace = flux.text("spec", "targetNamespace")
                 yield (namespace, f"targetNamespace of the Flux Kustomization `{flux.name}`") if namespace else None

@@ -49,6 +49,10 @@ class File:
     """What the header of a file that `render` made names: the catalog folder and the path in it."""
     is_patch: bool = False
     """Whether a kustomization names it as a patch."""
+    is_listed: bool = True
+    """Whether the kustomization of its folder, if there is one, lists it."""
+    is_applied: bool = True
+    """Whether one of the Flux Kustomizations that were read reaches it."""
 
     @property
     def folder(self) -> str:
