@@ -101,9 +101,7 @@ class Committed:
             if '"$imagepolicy"' not in text:
                 continue
             self._taken[path] = checksum(text)
-            for match in _MARKED.finditer(without_literals(text)):
-                marks = found.setdefault(match["policy"], Marks())
-                _take(marks, match["part"], match["text"])
+            take_marks(text, found)
         if found:
             for match in _REPOSITORY.finditer(self._read(f"apps/{service}/image-automation.yaml")):
                 marks = found.get(match["policy"], Marks())
@@ -131,6 +129,12 @@ class Committed:
         text = text.removeprefix("\ufeff").replace("\r\n", "\n")
         # Which side of a merge is meant is for a person to say; the file is reported when the tree is compared.
         return "" if "\n<<<<<<< " in "\n" + text and "\n>>>>>>> " in text else text
+
+
+def take_marks(text: str, found: dict[str, Marks]) -> None:
+    """Add what stands at the markers of a committed text, by policy name."""
+    for match in _MARKED.finditer(without_literals(text)):
+        _take(found.setdefault(match["policy"], Marks()), match["part"], match["text"])
 
 
 def checksum(text: str) -> int:

@@ -173,6 +173,11 @@ def summary_lines(changes: Changes, *, checking: bool) -> list[str]:
         lines.append(
             f"`{name}` {'would take' if checking else 'takes'} over the {kind} of `{was}`, which goes on running"
         )
+    for policy, version in changes.forgotten:
+        goes = "would go" if checking else "goes"
+        lines.append(
+            f"{version} of `{policy}` {goes} with its files, unless `render sync` has written it into the catalog"
+        )
     will = "would" if checking else "will"
     lines += [f"Flux {will} uninstall the release of `{service}`" for service in changes.uninstalled]
     lines += [f"Flux {will} delete the workload of `{service}`" for service in changes.deleted]

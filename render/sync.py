@@ -90,7 +90,7 @@ def plan_sync(
         edits = []
         for index, definition in enumerate(file.definitions):
             name = definition.service.name
-            if definition.service.enabled and (not only or name in only):
+            if _is_there(cluster.context, definition) and (not only or name in only):
                 edit = _edit(made, cluster.context, index, definition)
                 edits += [edit] if edit.changes else []
         if edits and file.path is not None:
@@ -128,6 +128,12 @@ def _unwritten(path: str, reason: str) -> Diagnostic:
     )
 
 
+def _is_there(context: Context, definition: Definition) -> bool:
+    """Whether a service may have versions in the tree: a disabled one has while its files are there."""
+    service = definition.service
+    return service.enabled or (context.committed is not None and context.committed.has(service.name))
+
+
 def _edit(made: Sync, context: Context, index: int, definition: Definition) -> Edit:
     """Return what is to change in one service; what cannot be synced is reported."""
     service = definition.service.name
@@ -144,6 +150,9 @@ def _edit(made: Sync, context: Context, index: int, definition: Definition) -> E
     for found in lost:
         refuse_lost(service, found, images, report)
     faults = [fault for fault in report.items if fault.severity == "error"]
+    if faults and not definition.service.enabled:
+        # No build looks at it, so nothing it says may stop the others.
+        return Edit(index, definition)
     edit.known = {(fault.code, fault.message) for fault in faults}
     made.diagnostics += faults
     return edit

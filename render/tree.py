@@ -10,7 +10,7 @@ from pathlib import Path
 
 from render.build import HEADER, Build, digest_of
 from render.catalog import reason_of, shown_path
-from render.committed import checksum
+from render.committed import Marks, checksum, take_marks
 from render.credential import FOLDER as CREDENTIALS
 from render.credential import check_file
 from render.diagnostics import Diagnostic, Location
@@ -50,6 +50,8 @@ class Changes:
     walk: Walk | None = None
     """What stood in the tree; None when it was not looked at."""
 
+    forgotten: list[tuple[str, str]] = field(default_factory=list)
+    """Policies of disabled services, each with its version that goes with the files."""
     moved: dict[str, str] = field(default_factory=dict)
     """Stale files of releases, workloads and machines that are in another file now, each with that."""
 
@@ -334,6 +336,7 @@ class _Comparison:
         made.upgrades = table_upgrades(committed, build.files, [path for path in made.changed if path in committed])
         new = frozenset(made.new)
         made.moved = moved(committed, build.files, new)
+        made.forgotten = _forgotten(made, build)
         faults = reinstalls(committed, build.files, new, reinstall, made.moved)
         for path, fault in (*faults, *divisions(committed, build.files, new, reinstall, made.moved)):
             made.diagnostics.append(replace(fault, location=Location(shown_path(self.root / path))))
@@ -388,6 +391,15 @@ def _says_the_same(present: str, text: str) -> bool:
     from render.yaml.compare import same_objects
 
     return same_objects(present, text)
+
+
+def _forgotten(made: Changes, build: Build) -> list[tuple[str, str]]:
+    taken_over = {service_of(path) for path in made.moved}
+    found: dict[str, Marks] = {}
+    for path in made.stale:
+        if service_of(path) in build.names and service_of(path) not in taken_over:
+            take_marks(_normal(made.committed[path]), found)
+    return sorted((policy, marks.text) for policy, marks in found.items() if marks.tag is not None)
 
 
 def _all_gone(root: Path, number: int) -> Diagnostic:

@@ -757,3 +757,42 @@ def test_another_service_of_the_same_image_gets_nothing_of_a_vanished_one(tmp_pa
     assert ran.code == 0
     assert "Flux will uninstall the release of `web`" in ran.err
     assert 'tag: "1.2.3"' in (tmp_path / "apps/shop/helmrelease.yaml").read_text()
+
+
+# Services that are disabled
+
+
+def test_version_of_a_disabled_service_is_named_and_can_be_synced_before_it_goes(tmp_path: Path) -> None:
+    made = moved(tmp_path, service("1.2.3"), "1.4.0")
+    (tmp_path / "catalog/web.yaml").write_text(service("1.2.3") + "enabled: false\n")
+
+    checked = made.run("check")
+    synced = made.run("sync")
+    ran = made.run("build")
+
+    assert "1.4.0 of `web` would go with its files, unless" in checked.err
+    assert synced.code == 0
+    assert (tmp_path / "catalog/web.yaml").read_text() == service("1.4.0") + "enabled: false\n"
+    assert ran.code == 0
+    assert "1.4.0 of `web` goes with its files, unless" in ran.err
+    assert not (tmp_path / "apps").exists()
+    assert made.run("sync").code == 0
+
+
+def test_fault_of_a_disabled_service_does_not_stop_sync(tmp_path: Path) -> None:
+    made = moved(tmp_path, service("1.2.3"), "1.4.0")
+    other = service("1.2.3", name="ghcr.io/example/other")
+    (tmp_path / "catalog/web.yaml").write_text(other)
+    assert "error[R510]" in made.run("sync").err
+    (tmp_path / "catalog/web.yaml").write_text(other + "enabled: false\n")
+
+    ran = made.run("sync")
+
+    assert (ran.code, ran.err) == (0, "0 values written, 0 files changed\n")
+
+
+def test_version_of_a_service_that_leaves_the_catalog_is_not_spoken_of(tmp_path: Path) -> None:
+    made = moved(tmp_path, service("1.2.3"), "1.4.0")
+    (tmp_path / "catalog/web.yaml").write_text(service("1.2.3").replace("web", "db"))
+
+    assert "goes with" not in made.run("build").err

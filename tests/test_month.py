@@ -495,6 +495,9 @@ class Month(RuleBasedStateMachine):
                 kind = "release" if path.endswith("/helmrelease.yaml") else "workload"
                 told = f"the {kind} of `{path.split('/')[1]}`" in ran.err
                 assert told or allow, f"nobody told that `{one}` goes"
+                # The version of a disabled service is named, since the service may come back.
+                is_there = path.split("/")[1] in stems
+                assert not is_there or f"of `{policy}` goes with its files" in ran.err, ran.err
                 continue
             stem = stems[place.split("/")[1]]
             is_main = "-" not in policy.removeprefix(path.split("/")[1])

@@ -310,7 +310,6 @@ KEPT_AS_IT_IS = {
     "newer in the catalog": service(f"{NAME}:1.5.0"),
     "equal": service(f"{NAME}:1.4.0"),
     "pinned": service(update="{range: 1.x, pin: 1.3.0}"),
-    "disabled": service(more="enabled: false\n"),
 }
 
 
