@@ -496,8 +496,8 @@ class Month(RuleBasedStateMachine):
                 told = f"the {kind} of `{path.split('/')[1]}`" in ran.err
                 assert told or allow, f"nobody told that `{one}` goes"
                 # The version of a disabled service is named, since the service may come back.
-                is_there = path.split("/")[1] in stems
-                assert not is_there or f"of `{policy}` goes with its files" in ran.err, ran.err
+                disabled = [one["name"] for one in services.values() if not one.get("enabled", True)]
+                assert path.split("/")[1] not in disabled or f"of `{policy}` goes with its files" in ran.err, ran.err
                 continue
             stem = stems[place.split("/")[1]]
             is_main = "-" not in policy.removeprefix(path.split("/")[1])
