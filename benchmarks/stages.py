@@ -32,9 +32,9 @@ STAGES = (
     ("plan: sources", "render.plan.sources", "Charts.plan"),
     ("plan: images", "render.plan.images", "Images.declare"),
     ("plan: policies", "render.plan.policy", "Policies.plan"),
-    ("plan: the rest", "render.build", "plan_service"),
+    ("plan: the rest", "render.outcome", "plan_service"),
     ("render templates", "render.templates", "render"),
-    ("header and digest", "render.build", "with_header"),
+    ("header and digest", "render.headers", "with_header"),
     ("compare with the tree", "render.tree", "compare"),
     ("write", "render.tree", "write"),
 )
