@@ -28,7 +28,6 @@ STAGES = (
     ("read", "render.catalog", "read_file"),
     ("parse", "render.catalog", "parse"),
     ("check schema", "render.catalog", "Reader.read"),
-    ("warn of scalars", "render.catalog", "lint_scalars"),
     ("plan: sources", "render.plan.sources", "Charts.plan"),
     ("plan: images", "render.plan.images", "Images.declare"),
     ("plan: policies", "render.plan.policy", "Policies.plan"),
