@@ -57,6 +57,7 @@ class Committed:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.top = os.fspath(root)
         self.is_there = root.is_dir()
         self._taken: dict[str, int] = {}
         self._holders: dict[tuple[str, str, str], str] | None = None
@@ -68,7 +69,7 @@ class Committed:
 
     def has(self, service: str) -> bool:
         """Whether the tree has a file of a service that could hold marked values."""
-        return any(os.path.lexists(self.root / pattern.format(service)) for pattern in FILES)
+        return self.is_there and any(os.path.lexists(f"{self.top}/{pattern.format(service)}") for pattern in FILES)
 
     def holder(self, objects: Iterable[tuple[str, str, str]]) -> str:
         """Return the service whose marked files hold one of these objects (kind, namespace, name); `""` without one.
@@ -122,7 +123,7 @@ class Committed:
         if not self.is_there:
             return ""
         try:
-            text = read_bytes(self.root / path).decode("utf-8", errors="replace")
+            text = read_bytes(f"{self.top}/{path}").decode("utf-8", errors="replace")
         except OSError:
             # A file that is not there has no marks; one that cannot be read is reported when the tree is compared.
             return ""

@@ -48,7 +48,11 @@ def read_bytes(path: Path | str) -> bytes:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "not a regular file")
-        parts = []
+        data = os.read(handle, found.st_size + 1)
+        if len(data) == found.st_size:
+            return data
+        # It is being written, or its file system tells no size.
+        parts = [data]
         while part := os.read(handle, 1 << 16):
             parts.append(part)
         return b"".join(parts)

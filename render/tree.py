@@ -178,6 +178,8 @@ class Walk:
             return path, "folder"
         if path in self.odd:
             return path, self.odd[path]
+        if not self.odd and not self.files:
+            return "", ""
         parts = path.split("/")
         for above in ("/".join(parts[:index]) for index in range(1, len(parts))):
             if above in self.odd:

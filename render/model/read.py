@@ -8,6 +8,7 @@ or value without a described form is carried as its source node. `x-octal` lets 
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import Any
 
 from render.model import wording
@@ -186,15 +187,34 @@ class ObjectCheck(Check):
     expected = "a mapping"
     kind = Mapping
 
-    def __init__(self) -> None:
-        self.fields: dict[str, tuple[str, Check]] = {}
-        self.defaults: dict[str, Any] = {}
-        self.records: list[tuple[str, ObjectCheck]] = []
-        """The defaults that are records, which are made anew."""
-        self.required: list[str] = []
-        self.open = False
-        self.unlisted: frozenset[str] = frozenset()
+    def __init__(self, schema: Schema, defs: dict[str, Schema], made: dict[str, Check]) -> None:
+        self.required: list[str] = schema.get("required", [])
+        self.open: bool = schema.get("additionalProperties", True) is not False
+        self.unlisted: frozenset[str] = frozenset(schema.get("x-unlisted", ()))
         """Fields that have a place of their own elsewhere: no suggestion names them."""
+        self._from = schema, defs, made
+
+    @cached_property
+    def fields(self) -> dict[str, tuple[str, Check]]:
+        """Attribute and check of each field, made when the first such mapping is met: most never are."""
+        schema, defs, made = self._from
+        return {name: (snake_case(name), _compile(inner, defs, made)) for name, inner in schema["properties"].items()}
+
+    @cached_property
+    def defaults(self) -> dict[str, Any]:
+        """The value of each optional field that is absent."""
+        properties = self._from[0]["properties"]
+        return {
+            attribute: properties[name].get("default")
+            for name, (attribute, _) in self.fields.items()
+            if name not in self.required
+        }
+
+    @cached_property
+    def records(self) -> list[tuple[str, ObjectCheck]]:
+        """The defaults that are records, which are made anew."""
+        checks = {attribute: check for attribute, check in self.fields.values() if isinstance(check, ObjectCheck)}
+        return [(name, checks[name]) for name, value in self.defaults.items() if name in checks and isinstance(value, dict)]
 
     def empty(self) -> Record:
         """Return the record of an absent mapping."""
@@ -221,12 +241,7 @@ class ObjectCheck(Check):
                 continue
             present.add(key.text)
             name, check = field
-            if (
-                type(value) is Scalar
-                and not value.style
-                and value.is_null
-                and (check.nullable or name in self.defaults)
-            ):
+            if type(value) is Scalar and value.is_null and (check.nullable or name in self.defaults):
                 continue
             got = check.read(reader, value, f"{path}.{key.text}" if path else key.text, key)
             if got is not INVALID:
@@ -350,21 +365,7 @@ def _compile_object(schema: Schema, defs: dict[str, Schema], made: dict[str, Che
             return FreeCheck()
         names = schema.get("propertyNames")
         return MapCheck(_compile(extra, defs, made), TextCheck({"type": "string", **names}) if names else None)
-    check = ObjectCheck()
-    check.open = extra is not False
-    check.required = schema.get("required", [])
-    check.unlisted = frozenset(schema.get("x-unlisted", ()))
-    for name, inner in schema["properties"].items():
-        attribute = snake_case(name)
-        field = _compile(inner, defs, made)
-        check.fields[name] = (attribute, field)
-        if name not in check.required:
-            default = inner.get("default")
-            is_record = isinstance(default, dict) and isinstance(field, ObjectCheck)
-            check.defaults[attribute] = default
-            if is_record:
-                check.records.append((attribute, field))  # type: ignore[arg-type]
-    return check
+    return ObjectCheck(schema, defs, made)
 
 
 def snake_case(name: str) -> str:

@@ -36,7 +36,7 @@ class TextCheck(Check):
         if type(node) is not Scalar or node.is_null or node.style == "?":
             return reader.wrong_type(node, path, self.expected)
         text = node.text
-        if not self.fits(node):
+        if not node.style and not STRINGS[text]:
             return self.ambiguous(reader, node, path, at, self.expected)
         if self.enum is not None and text not in self.enum:
             return self._no_choice(reader, node, path)
