@@ -60,7 +60,7 @@ docs: $(DEVELOP) ## Write the generated parts of the documentation
 	$(BIN)/python -m render.docs
 
 .PHONY: bench
-bench: $(DEVELOP) ## Time render against helm (RENDER_HELM names the binary), in about two minutes
+bench: $(DEVELOP) ## Time render against its peers (RENDER_HELM, RENDER_KUBECTL, RENDER_MAKEJINJA), in under three minutes
 	$(BIN)/python benchmarks/run.py --n 3 100 1000 --runs 7
 
 .PHONY: constraints

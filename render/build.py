@@ -27,6 +27,7 @@ from render.plan.platform import check_platform
 from render.plan.service import PolicyName, ServicePlan
 from render.plan.sources import SourcePlan
 from render.plan.table_notes import Noted, PlacedTable, TableNotes
+from render.progress import Step
 from render.renderer import Renderer, outline
 from render.structs import field, replace, struct
 from render.texts import Texts
@@ -86,6 +87,7 @@ def build(
     visit: Callable[[ServicePlan], None] | None = None,
     seen: Seen | None = None,
     jobs: int = 1,
+    step: Step | None = None,
 ) -> Build:
     """Render a catalog; every fault of every file is in the result's diagnostics, sorted by place.
 
@@ -93,6 +95,7 @@ def build(
     in `reset`. Without it the catalog is rendered as into an empty folder. `overrides` takes the place of the
     platform's table; `visit` sees the plan of each service, and `seen` takes in what is read of catalog and platform.
     `jobs` processes do the work, or as many as are worth it (0); the result is the same for any number.
+    `step` is told how many files are done, and of how many.
     """
     made, context = prepare(
         platform_path, automation=automation, root=root, reset=reset, overrides=overrides, seen=seen
@@ -101,10 +104,17 @@ def build(
     collects = gc.isenabled()
     gc.disable()
     try:
-        _Builder(made, catalog, Renderer(context, seen, visit)).run(jobs)
+        _Builder(made, catalog, Renderer(context, seen, visit), step).run(jobs)
     except OutOfOrderError:
         return build(
-            catalog, platform_path, automation=automation, root=root, reset=reset, overrides=overrides, seen=seen
+            catalog,
+            platform_path,
+            automation=automation,
+            root=root,
+            reset=reset,
+            overrides=overrides,
+            seen=seen,
+            step=step,
         )
     finally:
         if collects:
@@ -150,10 +160,11 @@ def prepare(
 class _Builder:
     """Puts together what the files of the catalog add, and makes what belongs to no single service."""
 
-    def __init__(self, made: Build, catalog: Path, renderer: Renderer) -> None:
+    def __init__(self, made: Build, catalog: Path, renderer: Renderer, step: Step | None) -> None:
         self.made = made
         self.catalog = catalog
         self.renderer = renderer
+        self.step = step
         self.context = renderer.context
         self.headers = renderer.headers
         self.entered: set[str] = set()
@@ -191,7 +202,9 @@ class _Builder:
         self._finish()
 
     def _run_here(self, files: list[tuple[str, str]]) -> None:
-        for path, label in files:
+        for index, (path, label) in enumerate(files):
+            if self.step is not None:
+                self.step(index, len(files))
             file = self.renderer.read(path, label)
             self._enter(file)
             for entered in file.services:
@@ -209,7 +222,10 @@ class _Builder:
         assert self.context is not None
         own, *parts = split(files, jobs)
         with Workers(self.renderer, parts) as workers:
-            for path, label in own:
+            for index, (path, label) in enumerate(own):
+                if self.step is not None:
+                    # The others are about as far.
+                    self.step(index * len(files) // len(own), len(files))
                 file = self.renderer.read(path, label)
                 self._enter(file)
                 for entered in file.services:

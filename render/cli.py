@@ -23,7 +23,7 @@ from render.cli_options import (
     platform_option,
     quiet_option,
 )
-from render.session import Inputs, MisuseError, Session, guarded
+from render.session import MOST_JOBS, Inputs, MisuseError, Session, guarded
 
 if TYPE_CHECKING:
     from render.cache.replay import Memory
@@ -49,7 +49,7 @@ _INPUT_OPTIONS = (
     fail_on_option(),
     click.option(
         "--jobs",
-        type=click.IntRange(1, 64),
+        type=click.IntRange(1, MOST_JOBS),
         metavar="N",
         help="Plan the services in N processes. Default: as many as are worth it.",
     ),

@@ -21,6 +21,7 @@ from render.cli_options import (
     platform_option,
     print_report,
 )
+from render.progress import progress
 from render.structs import field, replace, struct
 
 if TYPE_CHECKING:
@@ -109,7 +110,8 @@ def _folder(path: Path) -> Tree:
 
     if not path.is_dir():
         raise click.UsageError(f"{path}: there is no such folder")
-    files, faults = read_tree(path)
+    with progress(f"reading {path}") as step:
+        files, faults = read_tree(path, step)
     return Tree(str(path), files, faults, frozenset(filter(None, map(service_of, files))), len(files))
 
 
@@ -131,7 +133,8 @@ def _revisions(base: str, asked: Rendering) -> tuple[Tree, Tree]:
 
     from render.build import build
 
-    made = build(asked.catalog, asked.platform_path, automation=asked.automation, root=root)
+    with progress("planning services") as step:
+        made = build(asked.catalog, asked.platform_path, automation=asked.automation, root=root, step=step)
     return old, _tree("the working tree", made)
 
 
@@ -155,7 +158,8 @@ def _rendered_base(base: str, revision: Revision, asked: Rendering) -> Tree:
         return revision.place(top)
 
     catalog, platform_path = revision.place(asked.catalog), revision.place(asked.platform_path)
-    made = build(catalog, platform_path, automation=asked.automation, root=root)
+    with progress("planning services of the base") as step:
+        made = build(catalog, platform_path, automation=asked.automation, root=root, step=step)
     tree = _tree(base, made)
     prefix = f"{shown_path(revision.folder)}/"
     tree.diagnostics = [_moved(fault, prefix, f"{base}:") for fault in tree.diagnostics]

@@ -19,6 +19,7 @@ from render.cli_options import (
     platform_option,
     print_report,
 )
+from render.progress import progress
 
 if TYPE_CHECKING:
     from render.override import TableFile
@@ -55,7 +56,8 @@ def images(
         found = None
         diagnostics, checked = table.diagnostics, 1
     else:
-        found = take_inventory(catalog, platform_path, table.placed if table else None)
+        with progress("planning services") as step:
+            found = take_inventory(catalog, platform_path, table.placed if table else None, step)
         diagnostics = sorted({*found.build.diagnostics, *(table.diagnostics if table else ())})
         checked = found.build.sources + (table is not None)
     is_sound = found is not None and not found.build.failed

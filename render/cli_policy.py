@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from render.cli_options import CONTEXT, PATH, format_option, platform_option, print_report
+from render.progress import progress
 from render.structs import struct
 
 if TYPE_CHECKING:
@@ -140,7 +141,8 @@ def _subjects(asked: Asked, catalog: Path, platform_path: Path) -> list[Subject]
         shown = "<stdin>" if str(asked.spec) == "-" else str(asked.spec)
         found = manifest_subjects(shown, _read(asked.spec, "--spec"))
     else:
-        found = catalog_subjects(catalog, platform_path)
+        with progress("planning services") as step:
+            found = catalog_subjects(catalog, platform_path, step)
     if any(fault.severity == "error" for fault in found.diagnostics):
         print_report(found.diagnostics)
         sys.exit(1)

@@ -10,6 +10,7 @@ from render.build import Build, build
 from render.plan import paths
 from render.plan.images import WHOLE_SHAPES, ImagePlan
 from render.plan.table_notes import unseen_key
+from render.progress import Step
 from render.structs import field, struct
 
 if TYPE_CHECKING:
@@ -69,7 +70,9 @@ class Inventory:
         self.unreached = [one for one in self.unreached if one.service in services]
 
 
-def take_inventory(catalog: Path, platform_path: Path, overrides: PlacedTable | None = None) -> Inventory:
+def take_inventory(
+    catalog: Path, platform_path: Path, overrides: PlacedTable | None = None, step: Step | None = None
+) -> Inventory:
     """Render a catalog without writing, and collect its images; `overrides` replaces the platform's table.
 
     The catalog is taken as it is written: versions that the image bot has committed are not looked at. Nothing is
@@ -87,7 +90,7 @@ def take_inventory(catalog: Path, platform_path: Path, overrides: PlacedTable | 
                     Unreached(plan.name, rows[-1].image, f"values.{key}" if key else rows[-1].at, image.reach_values)
                 )
 
-    made = build(catalog, platform_path, visit=visit, overrides=overrides)
+    made = build(catalog, platform_path, visit=visit, overrides=overrides, step=step)
     if made.failed:
         return Inventory(made)
     used = {index for row in rows for index in row.entries}

@@ -18,6 +18,7 @@ from render.plan.context import node_at
 from render.plan.images import MACHINE_SHAPES, ImagePlan
 from render.plan.service import ServicePlan
 from render.plan.sources import plain
+from render.progress import Step
 from render.redact import printable
 from render.structs import field, replace, struct
 from render.yaml.source import Mapping, Node, Source, decode, parse
@@ -99,7 +100,7 @@ def _unmanaged(image: ImagePlan) -> str:
     return "it has no `update`"
 
 
-def catalog_subjects(catalog: Path, platform_path: Path) -> Subjects:
+def catalog_subjects(catalog: Path, platform_path: Path, step: Step | None = None) -> Subjects:
     """Return the policies of every automated image of a catalog."""
     made = Subjects()
 
@@ -122,7 +123,7 @@ def catalog_subjects(catalog: Path, platform_path: Path) -> Subjects:
                 )
             )
 
-    made.build = build(catalog, platform_path, visit=visit)
+    made.build = build(catalog, platform_path, visit=visit, step=step)
     made.diagnostics = made.build.diagnostics
     made.subjects.sort(key=lambda subject: (subject.service, subject.image))
     return made

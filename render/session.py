@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from render.diagnostics import WorkerError
 from render.files import Seen
+from render.progress import progress
 from render.structs import struct
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from render.tree import Changes
 
 EXIT_PROBLEMS, EXIT_BUG = 1, 3
+MOST_JOBS = 64
+"""The most processes that may be asked for."""
 
 
 class MisuseError(Exception):
@@ -71,7 +74,8 @@ def build(session: Session, force: Sequence[Path] = (), *, verbose: bool = False
                 session.finish(made, None)
             changes = session.compare(made, force=forced)
             if not session.stops(made):
-                made.diagnostics += tree.write(made, changes, session.root)
+                with progress("writing files") as step:
+                    made.diagnostics += tree.write(made, changes, session.root, step)
     if verbose and inputs.style in ("full", "concise"):
         for mark, paths in (("+", changes.new), ("~", changes.changed), ("-", changes.stale)):
             for path in paths:
@@ -143,16 +147,18 @@ class Session:
 
         inputs = self.inputs
         reset = frozenset(inputs.reset_tags)
-        made = build(
-            inputs.catalog,
-            inputs.platform_path,
-            automation=inputs.automation,
-            root=self._find_root,
-            reset=reset,
-            visit=visit,
-            seen=self.seen,
-            jobs=inputs.jobs or 0,
-        )
+        with progress("planning services") as step:
+            made = build(
+                inputs.catalog,
+                inputs.platform_path,
+                automation=inputs.automation,
+                root=self._find_root,
+                reset=reset,
+                visit=visit,
+                seen=self.seen,
+                jobs=inputs.jobs or 0,
+                step=step,
+            )
         if made.root is not None:
             self.root = made.root
         all_named = {"--reset-tags": inputs.reset_tags, "--allow-reinstall": inputs.allow_reinstall, **named}
@@ -309,7 +315,7 @@ def plain_inputs(arguments: Sequence[str]) -> Inputs | None:
         if name in flags:
             flags[name] = True
             continue
-        if name in ("--platform", "--out"):
+        if name in ("--platform", "--out", "--jobs"):
             value = next(left, "")
         else:
             name, value = "", argument
@@ -318,6 +324,12 @@ def plain_inputs(arguments: Sequence[str]) -> Inputs | None:
         if not value or value.startswith("-"):
             return None
         values[name] = value
+    jobs = None
+    if "--jobs" in values:
+        text = values["--jobs"]
+        jobs = int(text) if text.isascii() and text.isdigit() else 0
+        if not 1 <= jobs <= MOST_JOBS:
+            return None
     return Inputs(
         catalog=Path(values.get("", "catalog")),
         platform_path=Path(values.get("--platform", "platform.yaml")),
@@ -328,7 +340,7 @@ def plain_inputs(arguments: Sequence[str]) -> Inputs | None:
         quiet=flags["--quiet"],
         reset_tags=(),
         allow_reinstall=(),
-        jobs=None,
+        jobs=jobs,
     )
 
 

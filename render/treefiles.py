@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from render.catalog import SUFFIXES, reason_of, shown_path
 from render.diagnostics import Diagnostic, Location
 from render.files import read_bytes
 from render.tree import OWNED
 
+if TYPE_CHECKING:
+    from render.progress import Step
 
-def read_tree(root: Path) -> tuple[dict[str, str], list[Diagnostic]]:
+
+def read_tree(root: Path, step: Step | None = None) -> tuple[dict[str, str], list[Diagnostic]]:
     """Return the text of each YAML file in the folders that `render` owns below a root, and what cannot be read.
 
     Files of other people in these folders are among them. A root without any file is a fault: it is no rendered tree.
@@ -20,7 +24,7 @@ def read_tree(root: Path) -> tuple[dict[str, str], list[Diagnostic]]:
     faults: list[Diagnostic] = []
     for folder in OWNED:
         if os.path.lexists(root / folder):
-            _walk(root, folder, texts, faults)
+            _walk(root, folder, texts, faults, step)
     if not texts and not faults:
         hint = "name the output root itself: the folder that holds `apps/`"
         told = "there is no rendered output in this folder"
@@ -29,7 +33,7 @@ def read_tree(root: Path) -> tuple[dict[str, str], list[Diagnostic]]:
     return texts, faults
 
 
-def _walk(root: Path, folder: str, texts: dict[str, str], faults: list[Diagnostic]) -> None:
+def _walk(root: Path, folder: str, texts: dict[str, str], faults: list[Diagnostic], step: Step | None) -> None:
     stack = [folder]
     while stack:
         folder = stack.pop()
@@ -47,6 +51,8 @@ def _walk(root: Path, folder: str, texts: dict[str, str], faults: list[Diagnosti
             if entry.is_dir(follow_symlinks=False) or (entry.is_symlink() and entry.is_dir()):
                 stack.append(inner)
             elif entry.name.endswith(SUFFIXES):
+                if step is not None:
+                    step(len(texts), 0)
                 _read(root, inner, texts, faults)
 
 

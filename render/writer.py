@@ -15,6 +15,7 @@ from render.diagnostics import Diagnostic, Location
 
 if TYPE_CHECKING:
     from render.build import Build
+    from render.progress import Step
     from render.tree import Changes
 
 _SUFFIX = ".render-tmp"
@@ -82,11 +83,13 @@ def _open(root: Path) -> int:
     return handle
 
 
-def write(build: Build, changes: Changes, root: Path) -> list[Diagnostic]:
+def write(build: Build, changes: Changes, root: Path, step: Step | None = None) -> list[Diagnostic]:
     """Bring the tree to the build: content first, then kustomizations, then deletions; each file old or new.
 
     What a kustomization lists is there before it and goes after it, folders included: of those that are written the
     inner ones come first, of those that are deleted the outer ones.
+
+    `step` is told how many files are written.
 
     Returns what could not be written; the next build goes on from there. No file is synced by itself: one sync of the
     folder that changed last commits the journal, in which all changes before it stand. On file systems that write
@@ -98,7 +101,9 @@ def write(build: Build, changes: Changes, root: Path) -> list[Diagnostic]:
     made: set[str] = set()
     current = last = ""
     try:
-        for path in pending:
+        for index, path in enumerate(pending):
+            if step is not None:
+                step(index, len(pending))
             current = path
             folder, _, name = path.rpartition("/")
             last = f"{top}/{folder}"
