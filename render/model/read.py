@@ -214,7 +214,9 @@ class ObjectCheck(Check):
     def records(self) -> list[tuple[str, ObjectCheck]]:
         """The defaults that are records, which are made anew."""
         checks = {attribute: check for attribute, check in self.fields.values() if isinstance(check, ObjectCheck)}
-        return [(name, checks[name]) for name, value in self.defaults.items() if name in checks and isinstance(value, dict)]
+        return [
+            (name, checks[name]) for name, value in self.defaults.items() if name in checks and isinstance(value, dict)
+        ]
 
     def empty(self) -> Record:
         """Return the record of an absent mapping."""
