@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import stat
 from collections.abc import Iterator
@@ -488,6 +487,8 @@ def diff(path: str, old: str, new: str) -> str:
     before, after = (redact(text).removesuffix("\n").split("\n") if text else [] for text in (old, new))
     shown = printable(path)
     names = [shown if text else "/dev/null" for text in (old, new)]
+    import difflib
+
     lines = list(difflib.unified_diff(before, after, names[0], names[1], lineterm=""))
     if not lines and old != new:
         return f"{shown}: only line ends, or values that are not shown, differ\n"

@@ -91,7 +91,7 @@ class _Edits:
         self.value = value
         self.rest = rest
         self.prefix, self.name = names
-        self.told: list[Diagnostic] = pickle.loads(value["diagnostics"])  # noqa: S301 - its digest was proved
+        self.told: list[Diagnostic] = pickle.loads(value["diagnostics"]) if value["diagnostics"] else []  # noqa: S301 - its digest was proved
         self.kept: Kept = list(value["kept"])
 
     def take(self, edited: list[str]) -> dict[str, bytes]:

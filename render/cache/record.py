@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import marshal
 import os
-import pickle
 import stat
 import sys
 import time
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from render.build import Build
     from render.cache.edits import Edited
     from render.cache.replay import Memory
+    from render.diagnostics import Diagnostic
     from render.tree import Changes, Walk
 
 CHUNK = 4096
@@ -103,13 +103,22 @@ def _value(made: Build, token: bytes, files: int, lengths: dict[str, int]) -> di
     return {
         "token": token,
         "names": made.paths,
-        "diagnostics": pickle.dumps(made.diagnostics, pickle.HIGHEST_PROTOCOL),
+        "diagnostics": _pickled(made.diagnostics),
         "kept": made.kept,
         "services": made.services,
         "sources": made.sources,
         "files": files,
         "index": index,
     }
+
+
+def _pickled(diagnostics: list[Diagnostic]) -> bytes:
+    if not diagnostics:
+        # As most runs have none, and the import takes longer than all else here.
+        return b""
+    import pickle
+
+    return pickle.dumps(diagnostics, pickle.HIGHEST_PROTOCOL)
 
 
 def _record(
