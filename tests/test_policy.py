@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+import re2
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from render.flux.policy import Candidate, Selection, exclude, parse_number, select
@@ -245,3 +246,37 @@ def test_quoted_text_matches_itself_alone(text: str, other: str) -> None:
 
     assert pattern.matches(text)
     assert (other == text) == pattern.matches(other)
+
+
+PLAIN = st.lists(
+    st.sampled_from(
+        ["a", "v", "-", "_", "7", r"\.", r"\+", "[0-9]+", "(?P<n>", "(?P<m>", ")", "[0-9]", "+", "*", "?", "(", "$"]
+    ),
+    max_size=8,
+).map(lambda parts: f"^{''.join(parts)}$")
+TAGS = st.lists(st.sampled_from(["a", "v", "-", "_", "7", "07", ".", "+", "\n"]), max_size=6).map("".join)
+
+
+@given(PLAIN, st.lists(TAGS, min_size=1, max_size=4))
+@example("^(?P<n>[0-9]+)$", ["7", "7\n", "", "a7"])
+@example("^(?P<n>a)(?P<n>a)$", ["aa"])
+def test_both_engines_match_alike(pattern: str, tags: list[str]) -> None:
+    try:
+        expected = re2.compile(pattern)
+    except re2.error:
+        with pytest.raises(PatternError):
+            Pattern(pattern)
+        return
+    subject = Pattern(pattern)
+    for tag in tags:
+        match = expected.search(tag)
+        assert (match is not None) == subject.matches(tag)
+        assert subject.expand("$0|$1|$n", tag) == (
+            None
+            if match is None
+            else f"{match[0]}|{(match[1] or '') if expected.groups else ''}|{_first(match, subject)}"
+        )
+
+
+def _first(match: Any, subject: Pattern) -> str:
+    return next((match[number] for number in subject.group_numbers("n") if match[number] is not None), "")
