@@ -341,6 +341,31 @@ def test_an_update_that_never_rolled_back_says_so(tmp_path: Path) -> None:
     assert "  autoRollbackOnFailedHealth: false\n" in text
 
 
+def test_equal_images_of_which_one_is_moved_are_two(tmp_path: Path) -> None:
+    other = "\nside:\n  repository: ghcr.io/example/web\n  tag: 1.2.3"
+    moved = 'image:\n  repository: ghcr.io/example/web\n  tag: 1.2.3 # {"$imagepolicy": "flux-system:web:tag"}'
+    text = equal(tmp_path, {"web.yaml": release(values(moved + other)), "image.yaml": policy()})
+
+    assert "  image: ghcr.io/example/web:1.2.3\n" in text
+    assert "images:\n  side:\n    ref: ghcr.io/example/web:1.2.3\n    at: side\n" in text
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        'odd: ghcr.io/example/web:1.2.3 # {"$imagepolicy": "flux-system:web"}',
+        'list:\n  - ghcr.io/example/web:1.2.3 # {"$imagepolicy": "flux-system:web"}',
+        'name: ghcr.io/example/web\nversion: 1.2.3 # {"$imagepolicy": "flux-system:web:tag"}',
+        'version: 1.2.3 # {"$imagepolicy": "flux-system:web:tag"}',
+    ],
+)
+def test_markers_tell_of_images_where_no_key_does(tmp_path: Path, written: str) -> None:
+    text = equal(tmp_path, {"web.yaml": release(values(written)), "image.yaml": policy()})
+
+    assert "ref: ghcr.io/example/web:1.2.3\n" in text or "image:\n    at: " in text
+    assert "update:\n" in text
+
+
 def test_a_policy_of_another_name_is_renamed_with_a_note(tmp_path: Path) -> None:
     made = imported(tmp_path, {"web.yaml": release(marked("1.2.3", "other")), "image.yaml": policy("other")})
     outcome, _ = only(made)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from collections.abc import Mapping as Dict
 from dataclasses import dataclass, field
 
 from render.flux.image import ImageError, Reference
@@ -36,7 +37,7 @@ class Site:
     holder: Mapping | None = None
     """The mapping that holds the parts."""
     is_shared: bool = False
-    """Whether an alias repeats it, or something around it."""
+    """Whether an alias repeats it, or something around it; or a part of it is empty. It stays where it is then."""
 
     @property
     def lines(self) -> list[int]:
@@ -78,18 +79,19 @@ class Image:
         return listed if len(listed) > 1 else listed[0]
 
 
-def find_images(values: Node) -> list[Image]:
-    """Return the images that stand in values, equal ones together."""
+def find_images(values: Node, markers: Dict[int, str]) -> list[Image]:
+    """Return the images that stand in values, equal ones under equal markers together."""
     found: dict[tuple[object, ...], Image] = {}
     seen = _Seen(values)
     for site, shape in _sites(values, (), 0):
         reference = _reference(site, shape)
         if reference is None or (reference.tag is None and reference.digest is None):
             continue
-        site.is_shared = seen.is_shared(site)
+        site.is_shared = seen.is_shared(site) or any(not one.text for one in site.nodes.values())
         # What aliases repeat is one image, read at one of its places; the others follow.
         nodes = tuple(map(id, site.nodes.values())) if site.is_shared else ()
-        key = (reference, shape, nodes, repr(site.parts))
+        moved = {":".join(markers[line].split(":")[:2]) for line in site.lines if line in markers}
+        key = (reference, shape, nodes, repr(site.parts), frozenset(moved))
         if key not in found:
             found[key] = Image(reference, shape, [site])
         elif not site.is_shared:
@@ -134,22 +136,34 @@ class _Seen:
         return False
 
 
+def _steps(node: Mapping | Sequence) -> Iterator[tuple[paths.Step, Node]]:
+    """Yield the values of a mapping, or the items of a list, each with the step to it."""
+    if type(node) is Mapping:
+        yield from ((key.text, value) for key, value in node.entries)
+        return
+    assert type(node) is Sequence
+    names = [item.text("name") if type(item) is Mapping else None for item in node.items]
+    for index, (name, item) in enumerate(zip(names, node.items, strict=True)):
+        is_told = name is not None and names.count(name) == 1 and _SELECTABLE.match(name)
+        yield (("name", name),) if is_told and name is not None else index, item
+
+
+def scalars(node: Node, path: Path) -> Iterator[tuple[Path, Scalar]]:
+    """Yield all scalars with their paths."""
+    if type(node) is Scalar:
+        yield path, node
+    elif len(path) < paths.MAX_STEPS - 2:
+        for step, value in _steps(node):
+            yield from scalars(value, (*path, step))
+
+
 def _sites(node: Node, path: Path, depth: int) -> Iterator[tuple[Site, str]]:
     if type(node) is Scalar or depth >= paths.MAX_STEPS - 2:
         return
-    if type(node) is Sequence:
-        names = [item.text("name") if type(item) is Mapping else None for item in node.items]
-        for index, item in enumerate(node.items):
-            name = names[index]
-            is_told = name is not None and names.count(name) == 1 and _SELECTABLE.match(name)
-            step: paths.Step = (("name", name),) if is_told and name is not None else index
-            yield from _sites(item, (*path, step), depth + 1)
-        return
-    assert type(node) is Mapping
-    yield from _of_mapping(node, path)
-    for key, value in node.entries:
-        if type(value) is not Scalar:
-            yield from _sites(value, (*path, key.text), depth + 1)
+    if type(node) is Mapping:
+        yield from _of_mapping(node, path)
+    for step, value in _steps(node):
+        yield from _sites(value, (*path, step), depth + 1)
 
 
 def _of_mapping(node: Mapping, path: Path) -> Iterator[tuple[Site, str]]:
@@ -158,6 +172,10 @@ def _of_mapping(node: Mapping, path: Path) -> Iterator[tuple[Site, str]]:
     taken: set[str] = set()
     if "repository" in texts and "tag" in texts and "image" not in texts:
         nodes = {part: texts[part] for part in PARTS if part in texts}
+        digest = node.get("digest")
+        if type(digest) is Scalar and digest.style and not digest.text:
+            # The place of a digest that the bot has not written yet.
+            nodes["digest"] = digest
         taken |= set(nodes)
         if "registry" in nodes and "digest" in nodes:
             yield Site(path, nodes, {part: (*path, part) for part in nodes}, node), "map"
@@ -202,7 +220,7 @@ def _is_text(node: Scalar) -> bool:
 
 def _reference(site: Site, shape: str) -> Reference | None:
     """Return the reference at a site, if taking it apart gives the site's parts back."""
-    texts = {part: node.text for part, node in site.nodes.items()}
+    texts = {part: node.text for part, node in site.nodes.items() if node.text}
     try:
         if WHOLE in texts:
             reference = Reference.parse(texts[WHOLE])

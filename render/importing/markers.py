@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from render.flux.image import ImageError, Reference
 from render.flux.overrides import split
 from render.importing.convert import replaced, without
 from render.importing.draft import PLAIN, Draft
-from render.importing.images import Image, Site, find_images
+from render.importing.images import Image, Site, find_images, scalars
 from render.importing.policies import Automation, Name
 from render.importing.reading import File, Found, lines_of
 from render.importing.tables import table_of
 from render.importing.workloads import image_of
-from render.plan import paths
 from render.plan.sites import WHOLE
-from render.yaml.source import Mapping, Node, Scalar, Sequence
+from render.yaml.source import Mapping, Scalar, Sequence
 
 
 def images_of(draft: Draft, automation: Automation) -> list[Image]:
@@ -26,10 +23,10 @@ def images_of(draft: Draft, automation: Automation) -> list[Image]:
     made: list[Image] = []
     values = draft.spec.get("values")
     if type(values) is Mapping:
-        made += find_images(values)
+        made += find_images(values, draft.main.file.markers)
         for image in made:
             image.policy = _policy(image, draft.main.file)
-        made += _tags(values, draft.main.file, made, automation)
+        made += _marked(draft, values, made, automation)
     if draft.is_release:
         _take_entries(draft, made, automation)
     if draft.workload is not None:
@@ -47,27 +44,43 @@ def images_of(draft: Draft, automation: Automation) -> list[Image]:
     return made
 
 
-def _tags(values: Mapping, file: File, images: list[Image], automation: Automation) -> list[Image]:
-    """Return the images of which values hold the tag alone: the policy's repository says which they are."""
+def _marked(draft: Draft, values: Mapping, images: list[Image], automation: Automation) -> list[Image]:
+    """Return the images at markers that stand where no image was found.
+
+    Of a tag alone the policy's repository says of which image it is.
+    """
+    file = draft.main.file
+    if not file.markers:
+        return []
     taken = {node.line for image in images for site in image.sites for node in site.nodes.values()}
     made: list[Image] = []
-    for path, node in _scalars(values, ()):
-        policy = _name(file.markers.get(node.line))
-        is_tag = node.line not in taken and file.markers.get(node.line, "").endswith(":tag") and node.is_string
-        repository = automation.repository_of(policy) if is_tag and policy in automation.policies and policy else None
+    for path, node in scalars(values, ()):
+        marker = file.markers.get(node.line, "")
+        policy = _name(marker)
+        if policy not in automation.policies or policy is None or node.line in taken or not node.is_string:
+            continue
+        repository = automation.repository_of(policy)
         name = repository.text("spec", "image") if repository is not None else None
-        if name is not None:
-            made.append(Image(Reference(name, node.text), "tag", [Site(path, {"tag": node})], policy=policy))
+        reference = _parsed(node)
+        if marker.endswith(":tag") and name is not None:
+            named = [
+                one
+                for one in scalars(values, ())
+                if one[1].is_string and one[1].line not in taken and _effective(draft, one[1].text) == name
+            ]
+            if len(named) == 1:
+                nodes, parts = {"repository": named[0][1], "tag": node}, {"repository": named[0][0], "tag": path}
+                reference = Reference(named[0][1].text, node.text)
+                made.append(Image(reference, "map", [Site(path, nodes, parts)], policy=policy))
+            else:
+                made.append(Image(Reference(name, node.text), "tag", [Site(path, {"tag": node})], policy=policy))
+        elif marker == ":".join(policy) and reference is not None:
+            same = next((one for one in made if one.shape == "string" and one.reference == reference), None)
+            if same is None:
+                made.append(Image(reference, "string", [Site(path, {WHOLE: node})], policy=policy))
+            else:
+                same.sites.append(Site(path, {WHOLE: node}))
     return made
-
-
-def _scalars(node: Node, path: paths.Path) -> Iterator[tuple[paths.Path, Scalar]]:
-    """Yield the scalars below mappings, with their paths."""
-    for key, value in node.entries if type(node) is Mapping else ():
-        if type(value) is Scalar:
-            yield (*path, key.text), value
-        else:
-            yield from _scalars(value, (*path, key.text))
 
 
 def _parsed(node: Scalar | None) -> Reference | None:
@@ -106,7 +119,7 @@ def _in_object(found: Found, extras: list[Found]) -> list[Image]:
     if sum(one.kind == found.kind and one.name == found.name for one in extras) > 1:
         return []
     made = []
-    for image in find_images(found.root):
+    for image in find_images(found.root, found.file.markers):
         image.policy = _policy(image, found.file)
         image.in_object = (found.kind, found.name)
         if image.policy is not None:
@@ -148,7 +161,7 @@ def _entry(item: Mapping, file: File, images: list[Image]) -> tuple[Image, Refer
     policy = _name(file.markers.get(tag.line))
     if policy is None:
         return None
-    reference = Reference(name, tag.text, item.text("digest"))
+    reference = Reference(name, tag.text, item.text("digest") or None)
     for image in images:
         if image.policy == policy and (image.reference.name, image.reference.tag) == (name, tag.text):
             return image, reference

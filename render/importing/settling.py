@@ -40,6 +40,8 @@ class Settling:
         self.rendered = Rendered()
         self.prefix = ""
         """How the paths of definitions begin in the compiler's diagnostics."""
+        self.starts: dict[str, list[tuple[int, Draft]]] = {}
+        """The first line of each definition in its file."""
 
     def run(self) -> Rendered:
         """Write all definitions and build them, with less of those that do not render, until all do.
@@ -51,7 +53,7 @@ class Settling:
             faults = self._build() if self.made.definitions else []
             if not faults:
                 break
-            if not self._step_down(self.drafts, faults):
+            if not self._step_down(faults):
                 self._blame(faults)
                 break
         else:
@@ -73,6 +75,7 @@ class Settling:
             if draft.is_release and draft.level < GIVEN_UP
         }
         by_file: dict[str, list[str]] = {}
+        self.starts = {}
         for draft in drafts:
             if draft.level >= GIVEN_UP:
                 continue
@@ -85,7 +88,10 @@ class Settling:
             for anchor, key in assembler.anchors.items():
                 if f"*{anchor}" in text:
                     text = re.sub(rf"^{key}: (?!&)", f"{key}: &{anchor} ", text, count=1, flags=re.MULTILINE)
-            by_file.setdefault(draft.file, []).append(text)
+            texts = by_file.setdefault(draft.file, [])
+            first = sum(one.count("\n") + 1 for one in texts) + 1
+            self.starts.setdefault(draft.file, []).append((first, draft))
+            texts.append(text)
         self.made.definitions = {name: "---\n".join(texts) for name, texts in sorted(by_file.items())}
 
     def _build(self) -> list[Diagnostic]:
@@ -109,18 +115,15 @@ class Settling:
     def _platform_text(self) -> str:
         return platform_text(self.platform.fields)
 
-    def _step_down(self, drafts: list[Draft], faults: list[Diagnostic]) -> bool:
+    def _step_down(self, faults: list[Diagnostic]) -> bool:
         """Try less of the services that have a fault; False when a fault is of none."""
-        by_file: dict[str, list[Draft]] = {}
-        for draft in drafts:
-            if draft.level < GIVEN_UP:
-                by_file.setdefault(draft.file, []).append(draft)
         stepped: set[int] = set()
         for fault in faults:
-            found = by_file.get(fault.location.path.removeprefix(self.prefix))
+            found = self.starts.get(fault.location.path.removeprefix(self.prefix))
             if found is None:
                 return False
-            for draft in found:
+            before = [draft for first, draft in found if first <= fault.location.line]
+            for draft in before[-1:] or [draft for _, draft in found]:
                 if id(draft) in stepped:
                     continue
                 stepped.add(id(draft))
