@@ -824,6 +824,32 @@ def test_broken_image_brings_no_fault_of_its_disk(tmp_path: Path) -> None:
         assert codes(made(tmp_path, vm, source={"image": "https://x/y"})) == ["R205"]
 
 
+def test_disks_after_one_of_a_broken_image_are_told_at_their_places(tmp_path: Path) -> None:
+    claim = {"accessModes": ["ReadWriteOnce"]}
+    disks = [{"name": "root", "image": "main"}, {"name": "kept", "claim": claim}]
+    built = made(tmp_path, {"disks": disks}, source={"image": "Not An Image"})
+
+    assert [fault.code for fault in built.diagnostics] == ["R205", "R405"]
+    assert built.diagnostics[1].message.startswith("`vm.disks[1].claim` needs")
+
+
+@pytest.mark.parametrize("content", ["\u00fc", "aGk", "\ufeffaGk="])
+def test_text_that_is_no_base64_is_told(tmp_path: Path, content: str) -> None:
+    file = {"path": "/etc/b", "content": content, "encoding": "b64"}
+    (fault,) = made(tmp_path, {"cloudInit": {"files": [file]}}).diagnostics
+
+    assert (fault.code, fault.message) == ("R223", "the content of `/etc/b` is no base64")
+
+
+@pytest.mark.parametrize("empty", ["cadence", "window"])
+def test_an_empty_time_is_none(tmp_path: Path, empty: str) -> None:
+    reboot = {"schedule": "@daily", **({"window": ""} if empty == "window" else {})}
+    update = {"cadence": "" if empty == "cadence" else "24h"}
+    (fault,) = made(tmp_path, {"os": "debian", "reboot": reboot}, update=update).diagnostics
+
+    assert empty in fault.message
+
+
 def test_faults_of_all_parts_are_told_in_one_run(tmp_path: Path) -> None:
     vm = {
         "memory": "5",

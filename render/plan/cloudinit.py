@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -144,7 +143,8 @@ class GuestData:
             )
             return made
         try:
-            made = updates(os, self.update.cadence or default_cadence, zone)
+            cadence = self.update.cadence
+            made = updates(os, default_cadence if cadence is None else cadence, zone)
         except CadenceError as error:
             self._refuse_cadence(node_at(self.update_node, "cadence"), "update.cadence", str(error))
         if self.vm.reboot is not None:
@@ -160,7 +160,8 @@ class GuestData:
         except CadenceError as error:
             self._refuse_cadence(node_at(self.node, "reboot", "schedule"), "vm.reboot.schedule", str(error))
         try:
-            spread = timespan(parse_duration(self.vm.reboot.window or WINDOW) // 10**6)
+            window = self.vm.reboot.window
+            spread = timespan(parse_duration(WINDOW if window is None else window) // 10**6)
         except DurationError as error:
             self._refuse_cadence(node_at(self.node, "reboot", "window"), "vm.reboot.window", str(error))
         more = reboots(os, events, spread)
@@ -281,7 +282,7 @@ class GuestData:
         if file.encoding == "b64":
             try:
                 text = base64.b64decode("".join(text.split()), validate=True).decode("latin-1")
-            except binascii.Error:
+            except ValueError:
                 node = self._at("files", index, "content")
                 self._misshapen(node, f"the content of `{file.path}` is no base64", "encode it, or remove `encoding`")
         if _PRIVATE.search(text):
@@ -351,7 +352,7 @@ def is_public_key(text: str) -> bool:
         return False
     try:
         data = base64.b64decode(match["data"], validate=True)
-    except binascii.Error:
+    except ValueError:
         return False
     size = int.from_bytes(data[:4], "big")
     return data[4 : 4 + size] == match["type"].encode() and len(data) > 4 + size

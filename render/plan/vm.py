@@ -21,7 +21,7 @@ from render.plan.writing import Writer
 from render.yaml.source import Mapping, Node, Scalar
 
 if TYPE_CHECKING:
-    from render.model.vm import Vm, VmDisk
+    from render.model.vm import Vm
 
 INLINE = 2048
 """Bytes of user data, and of network data, that KubeVirt takes inline; more has to be in a Secret."""
@@ -155,7 +155,7 @@ class Machine(Part):
         if listed is None:
             self._root_disk(disks, usable, devices, is_broken=MAIN in broken)
         else:
-            disks.plan([disk for disk in listed if not self._names(disk, broken)], devices)
+            disks.plan(listed, devices, broken)
         for name, plan in usable.items():
             if name not in disks.used:
                 self.report.error(
@@ -165,11 +165,6 @@ class Machine(Part):
                     cause="no disk of the machine is made of it",
                     hint=f"name it in a disk: `image: {name}`",
                 )
-
-    def _names(self, disk: VmDisk, broken: set[str]) -> bool:
-        """Whether a disk is made of an image that was reported."""
-        registry = disk.data_volume.registry if disk.data_volume is not None else None
-        return disk.image in broken or (registry is not None and registry.image in broken)
 
     def _root_disk(self, disks: Disks, usable: dict[str, Any], devices: Devices, *, is_broken: bool) -> None:
         """Make the disk of a machine that names none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import TYPE_CHECKING, Any
 
 from render.flux.api_core import CORE
@@ -94,12 +94,15 @@ class Disks:
         self.used: set[str] = set()
         """Names of the images that a disk names."""
 
-    def plan(self, disks: list[VmDisk], made: Devices) -> None:
-        """Add the disks; what is wrong with one is reported."""
+    def plan(self, disks: list[VmDisk], made: Devices, broken: Set[str]) -> None:
+        """Add the disks; what is wrong with one is reported, unless it is a `broken` image, which was."""
         for index, disk in enumerate(disks):
             self._check_name(index, disk, disks)
             registry = disk.data_volume.registry if disk.data_volume is not None else None
-            self.used.update(name for name in (disk.image, registry and registry.image) if name)
+            images = {name for name in (disk.image, registry and registry.image) if name}
+            self.used |= images
+            if images & broken:
+                continue
             given = [name for name in SOURCES if getattr(disk, snake_case(name)) is not None]
             if len(given) != 1:
                 self._refuse_sources(index, disk, given)
