@@ -14,7 +14,7 @@ from render.diagnostics import Diagnostic, Location
 from render.files import Seen, repository
 from render.flux.overrides import Entry, Table
 from render.flux.versions import hooks
-from render.headers import HEADER, digest_of, text_of, with_header
+from render.headers import HEADER, OWNED, digest_of, text_of, with_header
 from render.identities import Identities, Owner
 from render.model.read import Record
 from render.outcome import Entered, FileOutcome, Outcome, OutOfOrderError, jobs_for, split
@@ -23,7 +23,7 @@ from render.plan.cluster import MANY_SERVICES, bot_path, plan_cluster
 from render.plan.context import Context
 from render.plan.fluxtree import Rendered
 from render.plan.objects import Identity
-from render.plan.platform import check_platform
+from render.plan.platform import check_platform, is_root
 from render.plan.service import PolicyName, ServicePlan
 from render.plan.sources import SourcePlan
 from render.plan.table_notes import Noted, PlacedTable, TableNotes
@@ -148,9 +148,11 @@ def prepare(
             given = [_override(entry) for entry in overrides.entries]
         broken = any(fault.severity == "error" for fault in made.diagnostics)
         made.table = [] if broken else [Entry(e.name, e.new_name or "", e.new_tag or "", e.digest or "") for e in given]
-        made.root = root(platform) if root is not None else None
+        made.root = root(platform) if root is not None and is_root(platform.platform.root) else None
         committed = Committed(made.root) if made.root is not None else None
         context = Context(platform, [] if broken else given, Table(made.table), automation, committed, reset)
+        if broken:
+            context.bot_selector = {}
         node = paths.find(platform.root, ("registries", "imageOverrides"))
         made.placed = overrides or PlacedTable(made.table, platform.source, node)
         context.notes = TableNotes(made.placed) if made.table else None
@@ -183,6 +185,11 @@ class _Builder:
 
     def run(self, jobs: int) -> None:
         """Take in the whole catalog; raises OutOfOrderError when several processes cannot do it."""
+        overlap = _overlap(self.catalog, self.made)
+        if overlap is not None:
+            # What an earlier build left there is no service, and would be told file by file.
+            self.made.diagnostics.append(overlap)
+            return
         files, faulty = list_catalog(self.catalog, self.renderer.seen)
         if faulty is not None:
             self._enter(outline(faulty))
@@ -436,6 +443,27 @@ def told_once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     """Sort diagnostics; a value that is refused is not also warned of for its spelling."""
     refused = {one.location for one in diagnostics if one.severity == "error"}
     return sorted({one for one in diagnostics if one.code != "R008" or one.location not in refused})
+
+
+def _overlap(catalog: Path, made: Build) -> Diagnostic | None:
+    """Return the fault of a tree that would be read as a part of the catalog; hidden folders of it are not read."""
+    if made.root is None or made.platform is None:
+        return None
+    top = Path(os.path.realpath(catalog))
+    inside = [Path(os.path.realpath(made.root / folder)) for folder in OWNED]
+    read = [one for one in inside if one.is_relative_to(top)]
+    if not any(all(not part.startswith(".") for part in one.relative_to(top).parts) for one in read):
+        return None
+    file = made.platform
+    is_own = os.path.realpath(made.root) == os.path.realpath(repository(Path(file.source.path)) / file.platform.root)
+    place = file.source.place(file.root.get("root") or file.root) if is_own else Location(shown_path(made.root))
+    return Diagnostic(
+        place,
+        "R241",
+        f"the output root lies in the catalog `{shown_path(catalog)}`",
+        cause="every YAML file of the catalog is a service, so the next build would refuse what this one writes",
+        hint="write another folder, such as `clusters/home`" if is_own else "name another folder with `--out`",
+    )
 
 
 def _no_service(catalog: Path) -> Diagnostic:

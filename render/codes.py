@@ -233,6 +233,18 @@ CODES: dict[str, Page] = {
         _E,
         "A size without a unit is in bytes. Secure boot, and variables that are kept, need UEFI.",
     ),
+    "R241": Page(
+        "The output in the catalog",
+        _E,
+        "The catalog is read at any depth, and what `render` writes is no service. Catalog and output root lie beside each "
+        "other; `root: .` does not get in the way of a catalog that lies in a folder of its own.",
+    ),
+    "R242": Page(
+        "Commits that Git would refuse",
+        _E,
+        "The author of the bot's commits and the branches that it reads and writes take the form that Git gives them. A text "
+        "with a variable of Flux's postBuild is judged in the cluster only.",
+    ),
     "R301": Page(
         "A fault in a template",
         _E,

@@ -15,15 +15,13 @@ from render.credential import check_file
 from render.diagnostics import Diagnostic, Location
 from render.files import read_bytes
 from render.guard import carries_table, divisions, moved, reinstalls, service_of, table_upgrades
+from render.headers import OWNED
 from render.redact import printable, redact
 from render.strays import Strays
 from render.structs import field, replace, struct
 from render.writer import check_root, is_temporary, lock, write
 
 __all__ = ["OWNED", "Changes", "compare", "diff", "diffs", "lock", "write"]
-
-OWNED = ("apps", "configs", "platform/image-automation", "platform/alerts", "flux")
-"""Folders below the root that hold generated files; people's own files beside them are left alone."""
 
 
 @struct()

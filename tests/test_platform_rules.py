@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from render.build import Build
-from tests.project import objects, project, told
+from render.plan.platform import is_branch
+from tests.project import Project, objects, project, told
 
 WEB = "name: web\nsource: {chart: {url: 'oci://charts.example.org/c', version: '1.0.0'}}\n"
 LEAST = 'cluster: test\nflux: {version: "2.9"}\n'
@@ -73,9 +75,29 @@ def test_root_lies_in_the_repository(tmp_path: Path, root: str) -> None:
     assert codes(tmp_path, LEAST + f"root: {root}\n") == []
 
 
-@pytest.mark.parametrize("root", ["..", "../other", "a/../../b", "/etc", "''", "'a\\b'"])
+@pytest.mark.parametrize(
+    "root",
+    [
+        "..",
+        "../other",
+        "a/../../b",
+        "/etc",
+        "''",
+        "'a\\b'",
+        "' '",
+        '"a\\0b"',
+        '"a\\nb"',
+        '"\\x7f"',
+        "a" * 256,
+        "a/" * 2000,
+    ],
+)
 def test_root_outside_the_repository_is_refused(tmp_path: Path, root: str) -> None:
     assert codes(tmp_path, LEAST + f"root: {root}\n") == ["R502"]
+    ran = Project(tmp_path).run("build", "--format", "concise")
+
+    assert ran.code == 1
+    assert ran.err.startswith("platform.yaml:3:7: R502 `root` must be a folder inside the repository, not")
 
 
 # Chart sources
@@ -300,6 +322,42 @@ def test_source_of_another_namespace_needs_references_across_them(tmp_path: Path
     assert codes(tmp_path / "allowed", source) == []
     assert codes(tmp_path / "own", own) == []
     assert codes(tmp_path / "refused", source.replace('"2.9"', '"2.9", crossNamespaceRefs: false')) == ["R401"]
+
+
+@pytest.mark.parametrize("enabled", ["true", "false"])
+@pytest.mark.parametrize(
+    "labels", ["x", "1", "[a]", "[{}]", "true", "{a: [b]}", '{a: "two\\nlines"}', '{"": ""}', "{a: b c}", "{a: 1}"]
+)
+def test_labels_of_the_selector_are_labels(tmp_path: Path, enabled: str, labels: str) -> None:
+    web = WEB.replace("source: {", "source: {image: 'r.example/web:1.0.0', ") + "update: {range: 1.x}\n"
+    author = "author: {email: bot@example.org}"
+    platform = f"{LEAST}imageAutomation: {{enabled: {enabled}, {author}, policySelector: {{matchLabels: {labels}}}}}\n"
+    built = project(tmp_path, {"catalog/web.yaml": web, "platform.yaml": platform}).build()
+
+    assert built.failed
+    assert all(fault.location.line == 3 for fault in built.diagnostics)
+    assert all("policySelector" in fault.message for fault in built.diagnostics)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "main", "a/b", "a.b", "a@b", "ü", "-a", "a b", "a..b", "a.lock", ".a", "a.", "a/", "/a", "a//b", "a/.b", "a~",
+        "a^", "a:b", "a?", "a*", "a[", "a\\b", "a@{b", "@", "a\tb", "a\n", "a\x7f", "HEAD", "", " ",
+        "a/b.lock/c", "a.lock.b",
+    ],
+)  # fmt: skip
+def test_name_of_a_branch_is_what_git_takes(name: str, tmp_path: Path) -> None:
+    git = subprocess.run(["git", "check-ref-format", "--branch", name], cwd=tmp_path, capture_output=True, check=False)
+
+    assert is_branch(name) == (git.returncode == 0 and name != "HEAD")
+
+
+@pytest.mark.parametrize("runbooks", ["https://wiki/{{ x }}", "a b", '""', '"a\\n"', "a{"])
+def test_address_of_the_runbooks_is_no_template(tmp_path: Path, runbooks: str) -> None:
+    (fault,) = made(tmp_path, LEAST + f"alerts:\n  runbooks: {runbooks}\n").diagnostics
+
+    assert (fault.code, fault.location.line) == ("R104", 4)
 
 
 def test_settings_of_an_automation_that_is_left_out_are_not_asked_for(tmp_path: Path) -> None:

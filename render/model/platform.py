@@ -128,7 +128,9 @@ class Alerts(Model):
     namespace: Label = Field("monitoring", description="Its namespace.")
     labels: Labels = Field({}, description="Its labels.")
     runbooks: str = Field(
-        "docs/alerts.md", description="Address of the page that says what to do; an alert links to its section."
+        "docs/alerts.md",
+        description="Address of the page that says what to do; an alert links to its section.",
+        pattern=r"^([^\s{]|\{[^\s{])+$",
     )
 
 

@@ -73,6 +73,9 @@ _LABEL_OR_VARIABLE = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?|.*[$][{].*)$"
 _SUBDOMAIN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 
 MEANINGS = {
+    r"^([^\s{]|\{[^\s{])+$": Meaning(
+        "an address without blanks and `{{`", "Prometheus takes what stands in `{{ }}` for a template"
+    ),
     _LABEL: Meaning("lower-case letters, digits and inner `-`", repair=_as_name),
     _LABEL_OR_VARIABLE: Meaning("lower-case letters, digits and inner `-`", repair=_as_name),
     _SUBDOMAIN: Meaning("lower-case letters, digits, `-` and `.`", repair=_as_name),

@@ -51,7 +51,7 @@ def parse(text: str) -> Path:
     while position < len(text):
         match = _STEP.match(text, position)
         if match is None or (match["dot"] == "." and not steps) or (match["dot"] == "" and steps and _is_key(match)):
-            raise PathError(f"`{_shown(text)}` is no path", position, hint=_advice(text))
+            raise PathError(f"`{shown(text)}` is no path", position, hint=_advice(text))
         if match["index"] is not None:
             steps.append(int(match["index"]))
         elif match["select"] is not None:
@@ -80,14 +80,15 @@ def check_writable(path: Path) -> None:
             )
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
+    """Return a text as a message quotes it: not too long, and without what a terminal would obey."""
     text = text if len(text) <= 60 else text[:59] + "…"
     return "".join(c if c.isprintable() and c != "`" else "·" for c in text)
 
 
 def _advice(text: str) -> str:
     if ".[" in text:
-        return f"write `{_shown(text.replace('.[', '['))}`"
+        return f"write `{shown(text.replace('.[', '['))}`"
     return "write keys with dots between, quoted if they hold dots"
 
 

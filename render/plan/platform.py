@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterable
+from functools import cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -12,6 +15,7 @@ from render.flux.api import OBJECTS, Schema
 from render.flux.override_lint import Finding, lint
 from render.flux.overrides import Entry as OverrideEntry
 from render.flux.overrides import OverrideFailure, chains
+from render.model import schema
 from render.model.read import Reader, compile_schema
 from render.plan import paths
 from render.plan.chart_rules import ChartRules
@@ -23,6 +27,10 @@ from render.yaml.source import Mapping, Node, Scalar, Sequence
 
 if TYPE_CHECKING:
     from render.model.platform import ChartSource
+
+
+LONGEST_NAME, LONGEST_PATH = 255, 2048
+"""Bytes of a file's name that file systems take, and half of what Linux takes of a whole path."""
 
 
 class Written:
@@ -56,14 +64,25 @@ def check_platform(file: PlatformFile, *, automation: bool, needs_git: bool = Fa
     return report.items
 
 
+def is_root(root: str) -> bool:
+    """Whether a folder inside the repository can have this path."""
+    parts = PurePosixPath(root).parts
+    is_sound = root.isprintable() and bool(root.strip()) and "\\" not in root
+    return is_sound and not root.startswith("/") and ".." not in parts and _is_short(root, parts)
+
+
+def _is_short(root: str, parts: Iterable[str]) -> bool:
+    """Whether a file system takes the path, with those of the files below it."""
+    return len(root.encode()) <= LONGEST_PATH and all(len(part.encode()) <= LONGEST_NAME for part in parts)
+
+
 def _check_root(file: PlatformFile, report: Report) -> None:
     root = file.platform.root
-    parts = PurePosixPath(root).parts
-    if root.startswith("/") or ".." in parts or "\\" in root or not root:
+    if not is_root(root):
         report.error(
             "R502",
             file.root.get("root"),
-            f"`root` must be a folder inside the repository, not `{root}`",
+            f"`root` must be a folder inside the repository, not `{paths.shown(root)}`",
             cause="it says where Flux finds the tree, from the repository's top",
             hint="write a relative path such as `clusters/home`",
         )
@@ -189,11 +208,15 @@ def _entry_node(node: Sequence, finding: Finding) -> Node:
 def _check_automation(file: PlatformFile, report: Report, *, automation: bool) -> None:
     settings = file.platform.image_automation
     node = file.root.get("imageAutomation")
+    has_selector = _check_selector(report, node)
     if not automation:
         return
     _check_secret_file(report, node, settings.secret_file)
     if not settings.enabled:
         return
+    _check_author(report, node, settings.author.name, settings.author.email)
+    _check_branch(report, node, "branch", settings.branch)
+    _check_branch(report, node, "pushBranch", settings.push_branch)
     if settings.author.email is None:
         report.error(
             "R102",
@@ -211,7 +234,60 @@ def _check_automation(file: PlatformFile, report: Report, *, automation: bool) -
             cause="the push fails after the commit, again and again",
             hint="write `source:destination`, such as `refs/heads/main:refs/heads/bot`",
         )
-    _check_settings(file, report, node)
+    if has_selector:
+        _check_settings(file, report, node)
+
+
+def _check_author(report: Report, node: Node | None, name: str, email: str | None) -> None:
+    """Refuse what cannot stand in the line of a commit that names its author; a variable is judged in the cluster."""
+    for field, text, told in (("name", name, "fluxcdbot"), ("email", email, "fluxcdbot@example.org")):
+        if text is None or "${" in text or (text.strip() and text.isprintable() and not {"<", ">"} & set(text)):
+            continue
+        report.error(
+            "R242",
+            node_at(node, "author", field),
+            f"`imageAutomation.author.{field}` must be one line without `<` and `>`, and not empty",
+            cause="Git takes no such author, so the bot could not commit",
+            hint=f"write `{told}`, for example",
+        )
+
+
+def _check_branch(report: Report, node: Node | None, field: str, name: str | None) -> None:
+    if name is None or "${" in name or is_branch(name):
+        return
+    report.error(
+        "R242",
+        node_at(node, field),
+        f"`imageAutomation.{field}` must be the name of a branch, "
+        + (f"not `{paths.shown(name)}`" if name else "and not empty"),
+        cause="Git takes no such branch, so the bot could not commit",
+        hint="write the name alone, such as `main`",
+    )
+
+
+def is_branch(name: str) -> bool:
+    """Whether Git takes a text for the name of a branch (`git check-ref-format --branch`)."""
+    if re.search(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//", name) or name == "HEAD":
+        return False
+    parts = name.split("/")
+    return not name.startswith("-") and all(
+        part and not part.startswith(".") and not part.endswith((".", ".lock")) for part in parts
+    )
+
+
+def _check_selector(report: Report, node: Node | None) -> bool:
+    """Whether the selector has its form, and labels that an ImagePolicy can carry: each gets them."""
+    form = OBJECTS["ImageUpdateAutomation"].spec["properties"]["policySelector"]
+    selector = paths.find(node, ("policySelector",))
+    labels = paths.find(selector, ("matchLabels",))
+    path = "imageAutomation.policySelector"
+    return _has_form(report, selector, form, path) and _has_form(report, labels, _label_form(), f"{path}.matchLabels")
+
+
+@cache
+def _label_form() -> Schema:
+    form: Schema = json.loads(schema.text("platform"))["$defs"]["Alerts"]["properties"]["labels"]
+    return form
 
 
 def _check_git(file: PlatformFile, report: Report) -> None:
@@ -240,8 +316,7 @@ def _check_settings(file: PlatformFile, report: Report, node: Node | None) -> No
     form = OBJECTS["ImageUpdateAutomation"].spec["properties"]
     commit = form["git"]["properties"]["commit"]["properties"]
     has_form = _has_form(report, paths.find(node, ("signingKey",)), commit["signingKey"], "imageAutomation.signingKey")
-    selector = paths.find(node, ("policySelector",))
-    if not _has_form(report, selector, form["policySelector"], "imageAutomation.policySelector") or not has_form:
+    if not has_form:
         return
     spec = {
         "interval": settings.interval,
