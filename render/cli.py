@@ -12,6 +12,7 @@ import click
 from render import __version__, session
 from render.cli_options import (
     CONTEXT,
+    PATH,
     REPORTS,
     Command,
     automation_option,
@@ -139,7 +140,7 @@ def load_all() -> None:
     "--force",
     multiple=True,
     metavar="PATH",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Take over this file although a person edited or wrote it (repeatable).",
 )
 @click.option("-v", "--verbose", is_flag=True, help="List the files that change.")
@@ -157,7 +158,7 @@ def build(inputs: Inputs, force: tuple[Path, ...], verbose: bool) -> None:
     "trees",
     multiple=True,
     metavar="DIR",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Compare nothing; find HelmReleases in this folder that lack the override table (repeatable).",
 )
 def check(inputs: Inputs, only: tuple[str, ...], trees: tuple[Path, ...]) -> None:

@@ -13,6 +13,7 @@ import click
 from render.cli_options import (
     CONTEXT,
     PATH,
+    PATH_OR_DASH,
     REPORTS,
     automation_option,
     catalog_argument,
@@ -36,7 +37,7 @@ EXIT_PROBLEMS = 1
     epilog="Examples:\n\n  flux install --export | render flux - > gotk-components.yaml\n\n"
     "  render flux clusters/home/flux-system/gotk-components.yaml --in-place",
 )
-@click.argument("manifest", metavar="FILE", type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("manifest", metavar="FILE", type=PATH_OR_DASH)
 @click.option(
     "--platform", "platform_path", metavar="FILE", type=PATH, help="The platform file.  [default: platform.yaml]"
 )

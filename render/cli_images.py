@@ -12,6 +12,7 @@ import click
 from render.cli_options import (
     CONTEXT,
     PATH,
+    PATH_OR_DASH,
     catalog_argument,
     fail_on_option,
     format_option,
@@ -104,7 +105,7 @@ def images(
 @click.option(
     "--manifest",
     metavar="FILE",
-    type=click.Path(path_type=Path, allow_dash=True),
+    type=PATH_OR_DASH,
     help="Rewrite these manifests (`-`: standard input), and print them.",
 )
 @format_option(("text", "json"), "Form of the answer.")

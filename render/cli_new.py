@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import sys
 from dataclasses import replace
@@ -161,7 +162,7 @@ def _finish(made: Made, style: str, told: str = "", product: str | None = None) 
         texts = {shown_path(path): text for path, text in made.files.items()}
         click.echo(render_json(made.diagnostics, {"written": files, "files": texts}), nl=False)
         sys.exit(EXIT_PROBLEMS if made.failed else 0)
-    print_report(made.diagnostics, 2, style)
+    print_report(made.diagnostics, made.checked, style)
     if product is not None and style != "github":
         click.echo(product, nl=False)
     if made.failed:
@@ -227,7 +228,7 @@ def init(
         source or source_of(),
     )
     made = new_repository(plan)
-    told = f"next: `render build`, commit, and point Flux at ./{plan.root}/flux"
+    told = f"next: `render build`, commit, and point Flux at ./{posixpath.normpath(plan.root)}/flux".replace("/./", "/")
     if plan.ci != "none" and plan.source.startswith(NO_SOURCE):
         told = f"put the place of `render` into the pipeline, in the place of {NO_SOURCE}\n{told}"
     _finish(made, style, "" if quiet else told)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,8 +19,27 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Command], Command]
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
-PATH = click.Path(path_type=Path)
 REPORTS = ("full", "concise", "json", "github")
+
+
+class _Path(click.Path):
+    """A path, refused where no file can have it; an empty one is a variable of the shell that is not set."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = super().convert(value, param, ctx)
+        try:
+            os.lstat(path)
+        except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                self.fail(f"{value}: the name is too long", param, ctx)
+        if not value:
+            self.fail("the path is empty; `.` is the working directory", param, ctx)
+        return path
+
+
+PATH = _Path(path_type=Path)
+PATH_OR_DASH = _Path(path_type=Path, allow_dash=True)
+"""`-` is standard input."""
 
 catalog_argument: Option[Any] = click.argument("catalog", default="catalog", type=PATH)
 quiet_option: Option[Any] = click.option("-q", "--quiet", is_flag=True, help="Leave out the last line on success.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from render.cli_options import CONTEXT, PATH, format_option, platform_option, print_report
+from render.cli_options import CONTEXT, PATH, PATH_OR_DASH, format_option, platform_option, print_report
 from render.progress import progress
 from render.structs import struct
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from render.policies import Answer, Subject, Subjects
     from render.registry import Access
 
-_INPUT = click.Path(path_type=Path, allow_dash=True)
 _MOST = 10
 _EVERYTHING = sys.maxsize
 _PATIENCE = 0.5
@@ -46,8 +45,10 @@ class Asked:
 )
 @click.argument("target", required=False, metavar="[SERVICE[/IMAGE]]")
 @click.option("--all", "everything", is_flag=True, help="Ask for every automated image of the catalog.")
-@click.option("--spec", type=_INPUT, help="Ask the ImagePolicy objects of this file (`-`: stdin); needs no catalog.")
-@click.option("--tags", type=_INPUT, help="A file with the tags there are, one a line or as JSON (`-`: stdin).")
+@click.option(
+    "--spec", type=PATH_OR_DASH, help="Ask the ImagePolicy objects of this file (`-`: stdin); needs no catalog."
+)
+@click.option("--tags", type=PATH_OR_DASH, help="A file with the tags there are, one a line or as JSON (`-`: stdin).")
 @click.option("--registry", is_flag=True, help="Ask the registry which tags there are.")
 @click.option("--catalog", default="catalog", show_default=True, type=PATH, help="The catalog.")
 @platform_option()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -15,11 +14,13 @@ from typing import TYPE_CHECKING
 
 from render import __version__
 from render.build import build
-from render.catalog import read_platform, reason_of, shown_path
+from render.catalog import find_files, reason_of, shown_path
 from render.definition import definition_text, platform_text, schema_files, schema_path
 from render.diagnostics import Diagnostic, Location
+from render.files import read_bytes
 from render.plan.chart_rules import form_of
 from render.structs import replace
+from render.tree import compare
 from render.yaml.emit import Value
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ class Made:
 
     files: dict[Path, str] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    checked: int = 0
+    """Files that were looked at."""
 
     @property
     def failed(self) -> bool:
@@ -126,7 +129,8 @@ def _workload(wish: Wish) -> Value:
 def place_of(wish: Wish, catalog: Path) -> Path:
     """Return where the definition goes: into the namespace's folder of the catalog, if it has one."""
     folder = catalog / (wish.namespace or wish.name)
-    return (folder if folder.is_dir() else catalog) / f"{wish.name}.yaml"
+    # A namespace that is no name of a folder is told when the definition is read.
+    return (folder if os.path.isdir(folder) else catalog) / f"{wish.name}.yaml"  # noqa: PTH112 - it never raises
 
 
 def new_service(wish: Wish, path: Path, catalog: Path, platform_path: Path) -> Made:
@@ -141,28 +145,37 @@ def new_service(wish: Wish, path: Path, catalog: Path, platform_path: Path) -> M
         is_named = Path(os.path.normpath(path.parent / schema_at)) == Path(os.path.normpath(schema_file))
         if is_named and not schema_file.exists():
             made.files[schema_file] = content
+    made.checked = 1
     made.diagnostics += in_the_way([path], "name another file with `--file`, or another service")
     if made.failed:
         return made
     shown = shown_path(path)
-    for fault in _build_with(path, text, catalog, platform_path):
+    faults, made.checked = _build_with(path, text, catalog, platform_path)
+    for fault in faults:
         if shown in (fault.location.path, *(where.path for where, _ in fault.related)):
             made.diagnostics.append(fault)
     return made
 
 
-def _build_with(path: Path, text: str, catalog: Path, platform_path: Path) -> list[Diagnostic]:
-    """Return what is wrong with a catalog that has one more file; nothing is written into the real one."""
+def _build_with(path: Path, text: str, catalog: Path, platform_path: Path) -> tuple[list[Diagnostic], int]:
+    """Return what is wrong with a catalog that has one more file, and the number of files read.
+
+    Nothing is written into the real one.
+    """
     with TemporaryDirectory() as folder:
         copy = Path(folder, catalog.resolve().name)
-        if catalog.is_dir():
-            shutil.copytree(catalog, copy, symlinks=True)
+        for name in find_files(catalog)[0] if catalog.is_dir() else ():
+            there = copy / name
+            there.parent.mkdir(parents=True, exist_ok=True)
+            # What is wrong with another file is told when the catalog is built.
+            with contextlib.suppress(OSError):
+                there.write_bytes(read_bytes(catalog / name))
         place = copy / os.path.relpath(path, catalog)
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8")
-        found = build(copy, platform_path).diagnostics
+        built = build(copy, platform_path)
         prefix = shown_path(copy)
-    return [_moved(one, prefix, shown_path(catalog)) for one in found]
+    return [_moved(one, prefix, shown_path(catalog)) for one in built.diagnostics], built.sources
 
 
 def _moved(fault: Diagnostic, prefix: str, shown: str) -> Diagnostic:
@@ -186,20 +199,34 @@ def in_the_way(paths: list[Path], hint: str) -> list[Diagnostic]:
 
 
 def write(files: Mapping[Path, str]) -> list[Diagnostic]:
-    """Write files that do not exist; returns why one could not be, after which none is written."""
+    """Write files that do not exist, all or none; returns why one could not be."""
+    undo: list[Callable[[], None]] = []
     for path, text in files.items():
-        begun = False
+        place, made = path, "file"
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            for folder in reversed((path.parent, *path.parent.parents)):
+                if not folder.is_dir():
+                    place, made = folder, "folder"
+                    folder.mkdir()
+                    undo.append(folder.rmdir)
+            place, made = path, "file"
             with path.open("x", encoding="utf-8", newline="\n") as file:
-                begun = True
+                undo.append(path.unlink)
                 file.write(text)
         except OSError as error:
-            if begun:
+            for step in reversed(undo):
                 with contextlib.suppress(OSError):
-                    path.unlink()
-            message = f"cannot write the file: {reason_of(error)}"
-            return [Diagnostic(Location(shown_path(path)), "R508", message, hint="set the permissions, or make room")]
+                    step()
+            is_taken = isinstance(error, FileExistsError)
+            return [
+                Diagnostic(
+                    Location(shown_path(place)),
+                    "R508",
+                    f"cannot write the {made}: {reason_of(error)}",
+                    cause="nothing is written unless everything is",
+                    hint="move what has its name away" if is_taken else "set the permissions, or make room",
+                )
+            ]
     return []
 
 
@@ -251,19 +278,30 @@ def new_repository(plan: Plan) -> Made:
         files[plan.folder / place] = text.replace("SOURCE", plan.source)
     made = Made(dict(sorted(files.items())))
     made.diagnostics += in_the_way(list(made.files), "move it away, or leave its kind out; `--help` tells how")
+    made.checked = len(made.files)
     if not made.failed:
-        made.diagnostics += _check_platform(made.files[platform])
+        made.diagnostics += _check_new(plan, made.files)
     return made
 
 
-def _check_platform(text: str) -> list[Diagnostic]:
-    """Return what is wrong with a platform file before it is written."""
+def _check_new(plan: Plan, files: Mapping[Path, str]) -> list[Diagnostic]:
+    """Return why a new repository would not build; nothing is written into the real one."""
     with TemporaryDirectory() as folder:
-        path = Path(folder, "platform.yaml")
-        path.write_text(text, encoding="utf-8")
-        faults = read_platform(path)[1]
-        shown = shown_path(path)
-    return [_moved(one, shown, "platform.yaml") for one in faults]
+        top = Path(folder, "new")
+        for path, text in {
+            Path(".git"): "",
+            **{path.relative_to(plan.folder): text for path, text in files.items()},
+        }.items():
+            (top / path).parent.mkdir(parents=True, exist_ok=True)
+            (top / path).write_text(text, encoding="utf-8")
+        built = build(top / "catalog", top / "platform.yaml", root=lambda file: top / file.platform.root)
+        found = list(built.diagnostics)
+        if not built.failed:
+            found = compare(built, top / plan.root).diagnostics
+        prefix = f"{shown_path(top)}/"
+    shown = shown_path(plan.folder)
+    found = [_moved(one, prefix, "" if shown == "." else f"{shown}/") for one in found]
+    return [one for one in found if one.severity == "error"]
 
 
 def source_of() -> str:

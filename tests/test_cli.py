@@ -837,3 +837,25 @@ def test_stale_files_are_annotated_in_github(tmp_path: Path) -> None:
         "run `render build`, and commit\n"
     ) in ran.out
     assert "::error file=out/apps/web/source.yaml,title=stale::the generated file is missing; " in ran.out
+
+
+@pytest.mark.parametrize("path", ["", "a" * 300, "a/" * 3000])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "build --out", "check --out", "sync --out", "build", "images", "renovate", "build --platform",
+        "init --cluster a", "new a --chart b --catalog", "new a --chart b --file", "diff x", "flux", "import",
+        "import x --catalog",
+        "override a --overrides", "check --tree", "build --force", "policy --tags x --spec", "policy web --tags",
+    ],
+)  # fmt: skip
+def test_path_that_no_file_can_have_is_a_wrong_command_line(path: str, arguments: str, tmp_path: Path) -> None:
+    made = project(
+        tmp_path, {"catalog/web.yaml": "name: web\nsource: {chart: {url: 'oci://r.example/a', version: '1'}}\n"}
+    )
+    before = made.tree()
+    ran = made.run(*arguments.split(), path)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert "the path is empty" in ran.err if not path else "the name is too long" in ran.err
+    assert made.tree() == before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -383,6 +384,52 @@ def test_init_refuses_what_would_not_build(tmp_path: Path) -> None:
         assert list(tmp_path.iterdir()) == []
     assert made.run("init").code == 2
     assert made.run("init", "--cluster", "home", "--source", 'x" y').code == 2
+
+
+@pytest.mark.parametrize(
+    ("root", "told"),
+    [
+        ("../x", "infra/platform.yaml:3:7: R502"),
+        ("/x", "infra/platform.yaml:3:7: R502"),
+        ("catalog", "infra/platform.yaml:3:7: R241"),
+        ("catalog/home", "infra/platform.yaml:3:7: R241"),
+        ("platform.yaml", "infra/platform.yaml: R508"),
+    ],
+)
+def test_init_refuses_a_root_that_no_build_could_write_to(root: str, told: str, tmp_path: Path) -> None:
+    ran = empty(tmp_path).run("init", "infra", "--cluster", "home", "--root", root, "--format", "concise")
+
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith(told)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("root", "told"), [(".", "./flux"), ("./a//b/", "./a/b/flux"), ("a b", "./a b/flux")])
+def test_init_tells_where_flux_is_pointed(root: str, told: str, tmp_path: Path) -> None:
+    ran = empty(tmp_path).run("init", "--cluster", "home", "--root", root)
+
+    assert ran.err == f"next: `render build`, commit, and point Flux at {told}\n"
+    assert empty(tmp_path).run("build").code == 0
+
+
+def test_init_writes_all_or_nothing(tmp_path: Path) -> None:
+    (tmp_path / "infra").mkdir()
+    (tmp_path / "infra/catalog").write_text("no folder")
+    ran = empty(tmp_path).run("init", "infra", "--cluster", "home", "--ci", "github", "--format", "concise")
+
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("infra/catalog: R508 cannot write the folder: file exists;")
+    assert [path.name for path in tmp_path.rglob("*")] == ["infra", "catalog"]
+
+
+def test_what_lies_in_a_catalog_beside_its_definitions_does_not_matter(tmp_path: Path) -> None:
+    made = repository(tmp_path)
+    (tmp_path / "catalog/.secret").mkdir(mode=0)
+    os.mkfifo(tmp_path / "catalog/pipe")
+    (tmp_path / "catalog/notes.bin").write_bytes(bytes(range(256)))
+    (tmp_path / "catalog/gone").symlink_to("nowhere")
+
+    assert made.run("new", "web", "--chart", "whole").code == 0
 
 
 def test_a_terminal_is_asked_for_the_cluster(tmp_path: Path, terminal: Any) -> None:
