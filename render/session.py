@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 EXIT_PROBLEMS, EXIT_BUG = 1, 3
 MOST_JOBS = 64
+LONGEST_NAME = 255
+"""Bytes of a name that file systems take."""
 """The most processes that may be asked for."""
 
 
@@ -321,13 +323,14 @@ def plain_inputs(arguments: Sequence[str]) -> Inputs | None:
             name, value = "", argument
             if name in values:
                 return None
-        if not value or value.startswith("-"):
+        # Click tells of names that no file can have.
+        if not value or value.startswith("-") or len(os.fsencode(value)) > LONGEST_NAME:
             return None
         values[name] = value
     jobs = None
     if "--jobs" in values:
         text = values["--jobs"]
-        jobs = int(text) if text.isascii() and text.isdigit() else 0
+        jobs = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(MOST_JOBS)) else 0
         if not 1 <= jobs <= MOST_JOBS:
             return None
     return Inputs(
