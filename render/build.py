@@ -60,7 +60,7 @@ class Build:
     names: frozenset[str] = frozenset()
     """Names of all services, disabled ones included."""
     paths: dict[str, str] = field(default_factory=dict)
-    """The catalog file of each service, by its name."""
+    """The catalog file of each service, by its name; empty when nobody asked what was read."""
     automation: bool = True
     """Whether images are automated: with `--no-image-automation`, no policy is rendered."""
     root: Path | None = None
@@ -205,7 +205,8 @@ class _Builder:
         self._check_cycles()
         self._check_markers()
         self.made.names = frozenset(self.headers)
-        self.made.paths = {name: header.place.path for name, header in self.headers.items()}
+        if self.renderer.seen is not None:
+            self.made.paths = {name: header.place.path for name, header in self.headers.items()}
         self._finish()
 
     def _run_here(self, files: list[tuple[str, str]]) -> None:

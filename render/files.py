@@ -11,6 +11,8 @@ from pathlib import Path
 from render.texts import Texts
 
 DIGEST_SIZE = 16
+IN_MEMORY = 1 << 16
+"""Bytes of what was read that are kept in memory; they are looked at once, if ever."""
 
 
 class Seen:
@@ -19,7 +21,7 @@ class Seen:
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         """The digest of each file that was read."""
-        self.contents = Texts()
+        self.contents = Texts(IN_MEMORY)
         """The bytes of each file."""
         self.folders: dict[str, list[str]] = {}
         """The entries of each folder that was listed, as far as they count, each after a letter for what it is."""

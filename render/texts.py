@@ -14,7 +14,8 @@ _LENGTH_BITS = 32
 class Texts(Mapping[str, str]):
     """A mapping of path to text that can only be added to."""
 
-    def __init__(self) -> None:
+    def __init__(self, in_memory: int = IN_MEMORY) -> None:
+        self._limit = in_memory
         self._held: dict[str, bytes | int] = {}
         """The text, or where it lies in the spool: its offset, shifted, and its length."""
         self._size = 0
@@ -32,7 +33,7 @@ class Texts(Mapping[str, str]):
     def add_data(self, path: str, data: bytes) -> None:
         """Keep the text of a path, in UTF-8."""
         self._size += len(data)
-        if self._size <= IN_MEMORY:
+        if self._size <= self._limit:
             self._held[path] = data
             return
         if self._spool is None:

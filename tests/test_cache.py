@@ -164,7 +164,7 @@ def test_a_file_that_was_just_written_is_known_by_its_content(repository: Reposi
 
     times = {
         path: signature
-        for chunk in store.load(str(next(repository.cache.glob("*.run"))))["chunks"]
+        for chunk in store.unpacked(store.load_all(str(next(repository.cache.glob("*.run"))))[1])
         for path, signature in zip(*marshal.loads(chunk)[:2], strict=True)
     }
     assert times["catalog/web.yaml"] is None

@@ -7,7 +7,8 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
     from render.cache.edits import Edited
     from render.cache.replay import Memory
     from render.diagnostics import Diagnostic
-    from render.tree import Changes, Walk
+    from render.tree import Changes
 
-CHUNK = 4096
+CHUNK = 1024
 """Entries of a record that are in memory at one time."""
 Entry = tuple[str, int, bytes]
 """Path, kind, and digest of what the run found there, or left there."""
@@ -52,15 +53,17 @@ def keep(
     drift = (time.time_ns() - memory.started) - (time.monotonic_ns() - memory.clock)
     if not seen.is_plain or abs(drift) > replay.GRACE // 2:
         return False
-    try:
-        record = _record(memory, seen, made, changes, places)
-    except (OSError, _UnkeptError):
-        return False
     token = os.urandom(store.DIGEST_SIZE)
     lengths = {path: len(seen.contents.data(path)) for path in seen.files}
-    value = _value(made, token, len(made.files), lengths)
-    store.save(memory.edit_path, value, (seen.contents.data(path) for path in lengths))
-    kept = store.save(memory.path, {**record, "token": token, "reports": reports})
+    try:
+        tree = _Tree(os.fspath(places[2]), made, changes)
+        head = {**_head(memory, made, places, tree), "token": token, "reports": reports}
+        value = _value(made, token, len(made.files), lengths)
+        store.save(memory.edit_path, value, (seen.contents.data(path) for path in lengths))
+        entries = _entries(seen, os.fspath(places[1]), tree)
+        kept = store.save(memory.path, head, store.packed(_chunks(entries, memory.started - replay.GRACE)))
+    except (OSError, _UnkeptError):
+        return False
     store.tidy(memory.parent)
     return kept
 
@@ -71,9 +74,7 @@ def renew(memory: Memory, edited: Edited, root: Path, reports: dict[str, tuple[i
     made = edited.made
     digests = {path: digest_of(data) for path, data in edited.contents.items()}
     digests |= {f"{os.fspath(root)}/{path}": digest_of(made.files.data(path)) for path in edited.changes.changed}
-    record = dict(memory.record)
-    record.pop("renewed", None)
-    chunks = record["chunks"] = list(record["chunks"])
+    chunks = list(memory.chunks)
     for number, chunk in enumerate(chunks):
         paths, known, filled, kinds = marshal.loads(chunk)
         touched = [index for index, path in enumerate(paths) if path in digests]
@@ -90,8 +91,8 @@ def renew(memory: Memory, edited: Edited, root: Path, reports: dict[str, tuple[i
         for path, (start, length) in old.items()
     }
     value = _value(made, token, edited.value["files"], {path: len(part) for path, part in parts.items()})
-    store.save(memory.edit_path, value, map(bytes, parts.values()))
-    return store.save(memory.path, {**record, "token": token, "reports": reports})
+    store.save(memory.edit_path, value, parts.values())
+    return store.save(memory.path, {**memory.record, "token": token, "reports": reports}, store.packed(chunks))
 
 
 def _value(made: Build, token: bytes, files: int, lengths: dict[str, int]) -> dict[str, object]:
@@ -121,53 +122,36 @@ def _pickled(diagnostics: list[Diagnostic]) -> bytes:
     return pickle.dumps(diagnostics, pickle.HIGHEST_PROTOCOL)
 
 
-def _record(
-    memory: Memory, seen: Seen, made: Build, changes: Changes, places: tuple[Path, Path, Path]
-) -> dict[str, object]:
-    root = os.fspath(places[2])
-    walk = changes.walk
-    if walk is None:
-        raise _UnkeptError
-    tree = _Tree(root, made, changes, walk)
-    limit = memory.started - replay.GRACE
-    chunks = []
-    paths: list[str] = []
-    digests: list[bytes] = []
-    kinds = bytearray()
-
-    def flush() -> None:
-        now: list[tuple[int, ...] | None] = list(map(replay.signature, map(os.lstat, paths)))
-        for index, found in enumerate(now):
-            assert found is not None
-            if found[4] >= limit:
-                if not digests[index]:
-                    raise _UnkeptError
-                now[index] = None
-            elif not digests[index] and kinds[index] == replay.OUTPUT:
-                digests[index] = digest_of(replay.read(paths[index]))
-        filled = b"".join(one or bytes(store.DIGEST_SIZE) for one in digests)
-        chunks.append(marshal.dumps((list(paths), now, filled, bytes(kinds))))
-        paths.clear()
-        digests.clear()
-        kinds.clear()
-
-    for path, kind, digest in _entries(seen, os.fspath(places[1]), tree):
-        paths.append(path)
-        kinds.append(kind)
-        digests.append(digest)
-        if len(paths) == CHUNK:
-            flush()
-    flush()
-    exists = [(f"{root}/{path}", True) for path, _ in made.foreign]
+def _head(memory: Memory, made: Build, places: tuple[Path, Path, Path], tree: _Tree) -> dict[str, object]:
+    exists = [(f"{tree.root}/{path}", True) for path, _ in made.foreign]
     return {
         "key": memory.key,
-        "chunks": chunks,
-        "root": root,
+        "root": tree.root,
         "real": [(path, os.path.realpath(path)) for path in map(os.fspath, places)],
         "folders": tree.above,
         "absent": tree.absent,
         "exists": exists + _repository(places[1]),
     }
+
+
+def _chunks(entries: Iterable[Entry], limit: int) -> Iterator[bytes]:
+    """Yield some entries at a time with what is known of them; from `limit` on a change time proves nothing."""
+    left = iter(entries)
+    while part := list(islice(left, CHUNK)):
+        paths = [path for path, _, _ in part]
+        now: list[tuple[int, ...] | None] = list(map(replay.signature, map(os.lstat, paths)))
+        digests = []
+        for index, (path, kind, digest) in enumerate(part):
+            found = now[index]
+            assert found is not None
+            if found[4] >= limit:
+                if not digest:
+                    raise _UnkeptError
+                now[index] = None
+            elif not digest and kind == replay.OUTPUT:
+                digest = digest_of(replay.read(path))  # noqa: PLW2901 - it was not known before
+            digests.append(digest or bytes(store.DIGEST_SIZE))
+        yield marshal.dumps((paths, now, b"".join(digests), bytes(kind for _, kind, _ in part)))
 
 
 def _entries(seen: Seen, platform: str, tree: _Tree) -> Iterator[Entry]:
@@ -210,7 +194,10 @@ def _repository(platform: Path) -> list[tuple[str, bool]]:
 class _Tree:
     """The output tree as the run leaves it."""
 
-    def __init__(self, root: str, made: Build, changes: Changes, walk: Walk) -> None:
+    def __init__(self, root: str, made: Build, changes: Changes) -> None:
+        walk = changes.walk
+        if walk is None:
+            raise _UnkeptError
         self.root = root
         self.made = made
         self.others = sorted(walk.files.difference(made.files))
@@ -226,7 +213,8 @@ class _Tree:
         if not changes.is_clean and (self.others or walk.odd or changes.diagnostics or _keeps(changes)):
             # What the next run will say of these could differ from what this one says.
             raise _UnkeptError
-        self.folders = {folder: set[str]() for folder in walk.folders}
+        self.folders = dict.fromkeys(walk.folders, "")
+        """The entries of each folder, each after a letter for what it is and with `/` behind it."""
         for path in (*walk.files, *walk.odd, *changes.new):
             self._enter(path, "f")
         for path in walk.folders:
@@ -241,9 +229,9 @@ class _Tree:
         if not any(path == one or path.startswith(f"{one}/") for one in OWNED) or path in OWNED:
             return
         if folder not in self.folders:
-            self.folders[folder] = set()
+            self.folders[folder] = ""
             self._enter(folder, "d")
-        self.folders[folder].add(letter + name)
+        self.folders[folder] += f"{letter}{name}/"
 
     def _look_above(self) -> None:
         for folder in OWNED:
@@ -268,7 +256,7 @@ class _Tree:
         for path in (*self.others, *self.odd):
             yield f"{self.root}/{path}", replay.OUTPUT, b""
         for folder, names in self.folders.items():
-            yield f"{self.root}/{folder}", replay.OUTPUT_FOLDER, store.listing(names)
+            yield f"{self.root}/{folder}", replay.OUTPUT_FOLDER, store.listing(names.split("/")[:-1])
 
 
 def _keeps(changes: Changes) -> bool:

@@ -62,27 +62,29 @@ class Memory:
         """The record of the run before, when all stands as it did but for a few files of the catalog."""
         self.edited: list[str] = []
         """These files."""
+        self.chunks: list[bytes | memoryview] = []
+        """The entries of that record, as far as they are known now."""
         self.handle: int | None = None
         """The output root, locked: what was found there holds until this run ends."""
 
     def replay(self) -> int | None:
         """Print the report of the run before and return its exit code; None when it does not hold."""
-        record = store.load(self.path)
+        record, rest = store.load_all(self.path)
         if type(record) is not dict or record.get("key") != self.key:
             return None
+        standing = _Standing(record, rest, self.started)
         try:
-            edited = _Standing(record, self.started).edited(self._lock if self.verb == "build" else None)
+            edited = standing.edited(self._lock if self.verb == "build" else None)
         except (OSError, ValueError):
             edited = None
         if edited is None or len(edited) > EDITS:
             self.release()
             return None
         if edited:
-            self.record, self.edited = record, edited
+            self.record, self.edited, self.chunks = record, edited, standing.chunks
             return None
-        if record["renewed"]:
-            del record["renewed"]
-            store.save(self.path, record)
+        if standing.is_renewed:
+            store.save(self.path, record, store.packed(standing.chunks))
         code, parts = record["reports"][self.verb]
         self.release()
         return _tell(code, parts)
@@ -136,8 +138,11 @@ def _tell(code: int, parts: Sequence[tuple[int, bytes]]) -> int:
 class _Standing:
     """Compares a record with what stands there now."""
 
-    def __init__(self, record: dict[str, Any], started: int) -> None:
+    def __init__(self, record: dict[str, Any], rest: memoryview, started: int) -> None:
         self.record = record
+        self.chunks: list[bytes | memoryview] = list(store.unpacked(rest))
+        self.is_renewed = False
+        """Whether times were found that prove more than those recorded."""
         self.limit = started - GRACE
         self.found: list[str] = []
 
@@ -154,8 +159,7 @@ class _Standing:
             return None
         if any(os.path.exists(path) is not there for path, there in record["exists"]):
             return None
-        record["renewed"] = False
-        for index, chunk in enumerate(record["chunks"]):
+        for index, chunk in enumerate(self.chunks):
             paths, known, digests, kinds = marshal.loads(chunk)
             now = list(map(signature, map(os.lstat, paths)))
             if now == known:
@@ -172,8 +176,8 @@ class _Standing:
                     # What was read may have been changed since its times were.
                     now[place] = known[place]
                 elif now[place] != known[place]:
-                    record["renewed"] = True
-            record["chunks"][index] = marshal.dumps((paths, now, digests, kinds))
+                    self.is_renewed = True
+            self.chunks[index] = marshal.dumps((paths, now, digests, kinds))
         return self.found
 
     def _holds(self, path: str, now: tuple[int, ...], digest: bytes, kind: int) -> bool:

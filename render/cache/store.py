@@ -13,7 +13,7 @@ from _blake2 import blake2b
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
 MAGIC = b"render cache 1\n"
@@ -81,7 +81,7 @@ def load_all(path: str) -> tuple[Any, memoryview]:
         return nothing
 
 
-def save(path: str, value: Any, more: Iterable[bytes] = ()) -> bool:
+def save(path: str, value: Any, more: Iterable[bytes | memoryview] = ()) -> bool:
     """Keep a value that `marshal` takes, and bytes after it, in one step; a cache that cannot be written is none."""
     parent = os.path.dirname(path)
     temporary = f"{path}.{os.getpid()}"
@@ -107,6 +107,22 @@ def save(path: str, value: Any, more: Iterable[bytes] = ()) -> bool:
         _remove(temporary)
         raise
     return True
+
+
+def packed(chunks: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]:
+    """Yield what `unpacked` splits into these chunks again."""
+    for chunk in chunks:
+        yield len(chunk).to_bytes(_LENGTH, "little")
+        yield chunk
+
+
+def unpacked(data: memoryview) -> Iterator[memoryview]:
+    """Yield the chunks of the bytes that follow a value."""
+    start = 0
+    while start < len(data):
+        end = start + _LENGTH + int.from_bytes(data[start : start + _LENGTH], "little")
+        yield data[start + _LENGTH : end]
+        start = end
 
 
 def forget(path: str) -> None:
@@ -145,7 +161,7 @@ def _read(handle: int, size: int) -> bytes:
     return b"".join(parts)
 
 
-def _write(handle: int, data: bytes) -> None:
+def _write(handle: int, data: bytes | memoryview) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(handle, view) :]
