@@ -75,7 +75,9 @@ def _marked(draft: Draft, values: Mapping, images: list[Image], automation: Auto
             else:
                 made.append(Image(Reference(name, node.text), "tag", [Site(path, {"tag": node})], policy=policy))
         elif marker == ":".join(policy) and reference is not None:
-            same = next((one for one in made if one.shape == "string" and one.reference == reference), None)
+            same = next(
+                (one for one in made if (one.shape, one.reference, one.policy) == ("string", reference, policy)), None
+            )
             if same is None:
                 made.append(Image(reference, "string", [Site(path, {WHOLE: node})], policy=policy))
             else:
