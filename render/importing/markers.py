@@ -66,7 +66,7 @@ def _marked(draft: Draft, values: Mapping, images: list[Image], automation: Auto
             named = [
                 one
                 for one in scalars(values, ())
-                if one[1].is_string and one[1].line not in taken and _effective(draft, one[1].text) == name
+                if one[1].is_string and one[1].line not in taken and split(_effective(draft, one[1].text))[0] == name
             ]
             if len(named) == 1:
                 nodes, parts = {"repository": named[0][1], "tag": node}, {"repository": named[0][0], "tag": path}
