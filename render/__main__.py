@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
+
+LAST_STREAM = 2
+"""The number of standard error."""
 
 
 def program() -> None:
@@ -20,19 +24,43 @@ def program() -> None:
     except BrokenPipeError:
         # Nobody reads on.
         pass
-    except (OSError, ValueError):
-        # The interpreter knows what to say of it.
-        sys.exit(code)
+    except (OSError, ValueError) as error:
+        if not code:
+            told = (getattr(error, "strerror", None) or str(error)).lower()
+            # Standard error may be what takes nothing any more.
+            with suppress(OSError, ValueError):
+                sys.stderr.write(f"error: cannot print what there is to say: {told}\n")
+                sys.stderr.flush()
+            code = 1
     os._exit(code)
+
+
+def open_streams() -> None:
+    """Give a stream that is closed a file that takes and holds nothing; what is opened next would take its number."""
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= LAST_STREAM:
+        pass
+    os.close(handle)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8"))  # noqa: PTH123, SIM115
 
 
 def main() -> int:
     """Run the command line and return its exit code."""
+    if sys.stdin is None or sys.stdout is None or sys.stderr is None:
+        open_streams()
     arguments = sys.argv[1:]
     if arguments == ["--version"]:
         from render import __version__
 
-        sys.stdout.write(f"render {__version__}\n")
+        try:
+            sys.stdout.write(f"render {__version__}\n")
+            sys.stdout.flush()
+        except BrokenPipeError:
+            return 1
+        except OSError as error:
+            sys.stderr.write(f"error: cannot print the version: {(error.strerror or '').lower()}\n")
+            return 1
         return 0
     memory = None
     if arguments[:1] in (["build"], ["check"]):

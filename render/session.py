@@ -29,9 +29,11 @@ if TYPE_CHECKING:
 
 EXIT_PROBLEMS, EXIT_BUG = 1, 3
 MOST_JOBS = 64
+"""The most processes that may be asked for."""
+_UNPRINTED = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EBADF))
+"""What a stream says that takes nothing any more."""
 LONGEST_NAME = 255
 """Bytes of a name that file systems take."""
-"""The most processes that may be asked for."""
 
 
 class MisuseError(Exception):
@@ -389,6 +391,10 @@ def guarded(command: Callable[[], object]) -> int:
         )
         return EXIT_PROBLEMS
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in _UNPRINTED and error.filename is None:
+            # Files of ours are written where their faults are told; this is what was to be printed.
+            tell(f"error: cannot print what there is to say: {(error.strerror or '').lower()}\n", error=True)
+            return EXIT_PROBLEMS
         import traceback
 
         told = "".join(traceback.format_exception(error))

@@ -859,3 +859,37 @@ def test_path_that_no_file_can_have_is_a_wrong_command_line(path: str, arguments
     assert (ran.code, ran.out) == (2, "")
     assert "the path is empty" in ran.err if not path else "the name is too long" in ran.err
     assert made.tree() == before
+
+
+STREAMED = (
+    "build --out out",
+    "check --format json",
+    "flux -",
+    "new a --image r.example/a:1.2.3 --dry-run",
+    "new b --chart oci://r.example/b",
+    "init infra --cluster a",
+    "sync --dry-run",
+    "--version",
+)
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-", ">/dev/full", "2>/dev/full"])
+def test_streams_that_take_nothing_are_no_bug(closed: str, tmp_path: Path) -> None:
+    if "full" in closed and not Path("/dev/full").exists():
+        pytest.skip("there is no such device")
+    web = "name: web\nsource: {chart: {url: 'oci://r.example/a', version: '1.0.0'}}\n"
+    project(tmp_path, {"catalog/web.yaml": web})
+    script = "\n".join(f"{sys.executable} -m render {one} {closed}\necho $? >&3" for one in STREAMED)
+    environ = {**os.environ, "PYTHONPATH": str(Path(render.__file__).parents[1]), "RENDER_CACHE_DIR": ""}
+    # Buffered streams fail at the end, others at once.
+    environ["PYTHONUNBUFFERED"] = "" if closed == ">/dev/full" else "1"
+    command = ["sh", "-c", f"exec 3>codes\n{script}"]
+    ran = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    codes = [int(line) for line in (tmp_path / "codes").read_text().split()]
+
+    assert len(codes) == len(STREAMED)
+    assert max(codes) <= 2
+    assert "Traceback" not in ran.stderr
+    assert "Exception ignored" not in ran.stderr
+    assert (tmp_path / "infra/platform.yaml").is_file()
+    assert closed != ">/dev/full" or "cannot print what there is to say: no space left on device" in ran.stderr
