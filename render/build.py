@@ -20,7 +20,7 @@ from render.model.read import Record
 from render.outcome import Entered, FileOutcome, Outcome, OutOfOrderError, jobs_for, split
 from render.plan import paths
 from render.plan.cluster import MANY_SERVICES, bot_path, plan_cluster
-from render.plan.context import Context
+from render.plan.context import Context, node_at
 from render.plan.fluxtree import Rendered
 from render.plan.objects import Identity
 from render.plan.platform import check_platform, is_root
@@ -436,7 +436,7 @@ class _Builder:
             self.made.diagnostics.append(_hooks_escape(context))
         settings = context.platform.image_automation
         if settings.secret_file and context.automation:
-            place = context.file.source.place(context.file.root.get("imageAutomation"))
+            place = context.file.source.place(node_at(context.file.root, "imageAutomation", "secretFile"))
             self.made.foreign.append((f"platform/image-automation/{settings.secret_file}", place))
 
 

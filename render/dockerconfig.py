@@ -111,7 +111,7 @@ class DockerConfig:
         try:
             answer = json.loads(ran.stdout)
             username, password = str(answer["Username"]), str(answer["Secret"])
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DockerConfigError(f"`{program}` answered with no `Username` and `Secret`") from error
         return self._usable(name, username, password) if username else None
 

@@ -94,8 +94,9 @@ def read_json_table(text: str, name: str) -> TableFile:
         message = "nothing may stand after the list" if after else f"not JSON: {error.msg[0].lower()}{error.msg[1:]}"
         made.diagnostics = [source.fault("R802", Scalar("", "", error.lineno, error.colno), message, hint=hint)]
         return made
-    except ValueError as error:
-        made.diagnostics = [source.fault("R802", Scalar("", "", 1, 1), f"not JSON: {error}", hint=hint)]
+    except (ValueError, RecursionError) as error:
+        told = "too many lists in each other" if isinstance(error, RecursionError) else f"not JSON: {error}"
+        made.diagnostics = [source.fault("R802", Scalar("", "", 1, 1), told, hint=hint)]
         return made
     if not isinstance(value, list):
         made.diagnostics = [source.fault("R802", Scalar("", "", 1, 1), "the overrides must be a list", hint=hint)]
@@ -174,7 +175,7 @@ def _decoded(path: Path) -> tuple[Source, list[Diagnostic]]:
 def _is_json(text: str) -> bool:
     try:
         json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 

@@ -206,7 +206,7 @@ def markers(shown: str, text: str) -> Iterator[Marker]:
             continue
         try:
             marker = json.loads(match["marker"])
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         value = marker.get("$imagepolicy") if isinstance(marker, dict) else None
         if isinstance(value, str):

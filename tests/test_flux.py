@@ -212,6 +212,7 @@ def test_what_cannot_be_read_is_refused(data: bytes, expected: str) -> None:
         ("null", "R802 o:1:1 the overrides must be a list"),
         ('[{"name": NaN}]', "R802 o:1:1 not JSON: `NaN` is no JSON value"),
         ("- name: a", "R802 o:1:1 not JSON: expecting value"),
+        pytest.param("[" * 100_000, "R802 o:1:1 too many lists in each other", id="deep"),
         ('[{"name":"a","newTag":"1","newTag":"2"}]', "R002 o:1:27 duplicate key `newTag`"),
         ('[{"name":"a","newTag":1.10}]', "R601 o:1:23 `o[0]`: `newTag` must be a string, not the number `1.10`"),
         ('[{"name":"a","newTag":"1","digest":null}]', "R802 o:1:36 `digest` must be a string, not null"),

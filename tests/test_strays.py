@@ -140,6 +140,7 @@ def test_marker_of_a_policy_of_the_person_is_sound(tmp_path: Path) -> None:
         'a: b # {{"$imagepolicy": ["{0}"]}}\n',
         'a: b # {{"$imagepolicy": "{0}"\n',
         "a: b # {{'$imagepolicy': '{0}'}}\n",
+        pytest.param('a: b # {{"$imagepolicy": ' + "[" * 100_000 + "]" * 100_000 + "}}\n", id="deep"),
     ],
 )
 def test_what_the_bot_takes_for_no_marker_is_none(tmp_path: Path, text: str) -> None:
