@@ -283,6 +283,21 @@ def test_images_have_versions_of_their_own(tmp_path: Path) -> None:
     assert_in_step(made)
 
 
+@pytest.mark.parametrize("shape", ["split", "postRenderer"])
+def test_images_that_share_an_entry_take_its_version_both(tmp_path: Path, shape: str) -> None:
+    update = "{range: 1.x, digest: always}"
+    side = f"images:\n  side: {{ref: '{NAME}:1.2.3', shape: {shape}, at: side, update: {update}}}\n"
+    text = service(f"{{ref: '{NAME}:1.2.3', shape: {shape}}}", update, side)
+    both = [{"name": name, "tag": "1.4.0", "digest": ONE} for name in ("web", "web-side")]
+    made = moved(tmp_path, text.replace(", at: side", "" if shape == "postRenderer" else ", at: side"), *both)
+
+    ran = made.run("sync")
+
+    assert ran.code == 0, ran.err
+    assert catalog(made).count(f"{NAME}:1.4.0@{ONE}") == 2
+    assert_in_step(made)
+
+
 def test_only_the_right_document_changes(tmp_path: Path) -> None:
     other = service().replace("name: web", "name: other")
     text = f"{other}---\n{service()}---\n{other.replace('other', 'third')}"

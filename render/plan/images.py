@@ -18,6 +18,7 @@ from render.plan import paths
 from render.plan.context import Context, Report
 from render.plan.renderers import OwnEntry, Renderers, decides
 from render.plan.sites import SHAPE_PARTS, WHOLE, Site, Sites, refuse_reference, shape_of
+from render.plan.sources import plain
 from render.structs import struct
 from render.yaml.source import Mapping, Node, Scalar
 
@@ -112,6 +113,15 @@ class ImagePlan:
         if self.shape == "postRenderer":
             return self.in_release
         return self.takes_entry and (self.follows or self.is_bare_digest)
+
+    def is_like(self, other: ImagePlan) -> bool:
+        """Whether the catalog says the same of both: reference and `update`.
+
+        What the bot has moved already may differ for a while, so the catalog's versions are compared.
+        """
+        if (self.declared or self.reference) != (other.declared or other.reference):
+            return False
+        return (self.update is None) is (other.update is None) and plain(self.update_node) == plain(other.update_node)
 
     @property
     def is_bare_digest(self) -> bool:

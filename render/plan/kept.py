@@ -85,6 +85,7 @@ def judge_all(context: Context, service: str, images: Images) -> tuple[list[Verd
     if not marks:
         return [], []
     pairs = _pairs(context, folder, images.plans, marks)
+    _share(images.plans, pairs)
     verdicts = [judge(context, folder, image, found) for image, found in pairs]
     for name, found in marks.items():
         found.name = found.name or name
@@ -121,6 +122,26 @@ def _pairs(
         if names:
             pairs.append((image, marks.pop(names[0])))
     return pairs
+
+
+def _share(images: list[ImagePlan], pairs: list[tuple[ImagePlan, Marks]]) -> None:
+    """Give images that share a post-renderer entry what is committed there, though its markers name the first's policy.
+
+    Two images of one repository share an entry where all that is said of them is equal.
+    """
+    committed = {id(image): marks for image, marks in pairs}
+    owners: dict[str, ImagePlan] = {}
+    for image in images:
+        if not image.needs_entry:
+            continue
+        owner = owners.setdefault(image.spelled.name, image)
+        theirs, own = committed.get(id(owner)), committed.get(id(image))
+        if owner is image or theirs is None or not image.is_like(owner):
+            continue
+        if own is None:
+            pairs.append((image, Marks(theirs.tag, theirs.digest, theirs.name)))
+        elif own.tag == theirs.tag:
+            own.digest = own.digest or theirs.digest
 
 
 def judge(context: Context, folder: str, image: ImagePlan, marks: Marks) -> Verdict | None:

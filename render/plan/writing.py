@@ -9,7 +9,6 @@ from render.flux.overrides import split
 from render.plan import paths
 from render.plan.images import WHOLE_SHAPES, ImagePlan, Images
 from render.plan.sites import WHOLE, Site
-from render.plan.sources import plain
 from render.yaml.emit import Marked
 from render.yaml.source import Mapping, Node, Scalar, Sequence
 
@@ -271,7 +270,7 @@ class Writer:
             if other is plan:
                 return
             is_met = other.is_settled and other.in_release and plan.in_release
-            if not is_met or not (plan.needs_entry or other.needs_entry) or _equal(plan, other):
+            if not is_met or not (plan.needs_entry or other.needs_entry) or plan.is_like(other):
                 continue
             if self._entry_name(plan) == self._entry_name(other):
                 self.report.error(
@@ -299,11 +298,3 @@ def _texts(reference: Reference, part: str) -> tuple[str | None, ...]:
 
 def _tree_name(site: Site) -> str:
     return "values" if site.in_object is None else f"extraObjects[{site.in_object}]"
-
-
-def _equal(one: ImagePlan, other: ImagePlan) -> bool:
-    def facts(plan: ImagePlan) -> Any:
-        # What the bot has moved already may differ for a while, so the catalog's versions are compared.
-        return plan.declared or plan.reference, plan.update is not None, plain(plan.update_node)
-
-    return bool(facts(one) == facts(other))
