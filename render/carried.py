@@ -111,7 +111,7 @@ def _files(folder: Path, made: Carried) -> Iterator[Path]:
             continue
         if entry.is_dir(follow_symlinks=False):
             yield from _files(path, made)
-        elif entry.name.endswith(SUFFIXES) and path.is_file():
+        elif entry.name.endswith(SUFFIXES) and os.path.isfile(path):  # noqa: PTH113 - it never raises
             yield path
 
 

@@ -239,7 +239,7 @@ def list_catalog(folder: Path, seen: Seen | None = None) -> tuple[list[tuple[str
 
 def prefixes(folder: Path) -> tuple[str, str]:
     """Return what stands before the path of a file below a catalog: where it is shown, and (with `/`) in its label."""
-    return f"{shown_path(folder)}/".removeprefix("./"), folder.resolve().name
+    return f"{shown_path(folder)}/".removeprefix("./"), Path(os.path.realpath(folder)).name
 
 
 def read_definitions(path: str, label: str, seen: Seen | None = None) -> CatalogFile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 import sys
@@ -237,4 +238,4 @@ def init(
 def _found_ci(folder: Path) -> str:
     """Return the kind of pipeline that a repository seems to use."""
     known = {"github": ".github", "gitlab": ".gitlab-ci.yml", "forgejo": ".forgejo"}
-    return next((kind for kind, name in known.items() if (folder / name).exists()), "none")
+    return next((kind for kind, name in known.items() if os.path.lexists(folder / name)), "none")

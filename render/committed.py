@@ -58,7 +58,7 @@ class Committed:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.top = os.fspath(root)
-        self.is_there = root.is_dir()
+        self.is_there = os.path.isdir(root)  # noqa: PTH112 - it never raises
         self._taken: dict[str, int] = {}
         self._holders: dict[tuple[str, str, str], str] | None = None
 

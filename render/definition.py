@@ -103,6 +103,9 @@ def _named_schema(catalog: Path) -> str | None:
         for name in sorted(files):
             if name.startswith(".") or not name.endswith((".yaml", ".yml")):
                 continue
+            # Opening a pipe would wait for it.
+            if not os.path.isfile(Path(folder, name)):  # noqa: PTH113 - it never raises
+                continue
             try:
                 with (Path(folder) / name).open(encoding="utf-8", errors="replace") as file:
                     found = _MODELINE.match(file.readline().removeprefix("\ufeff"))

@@ -143,7 +143,7 @@ def new_service(wish: Wish, path: Path, catalog: Path, platform_path: Path) -> M
     made = Made({path: text})
     for schema_file, content in schema_files(catalog).items():
         is_named = Path(os.path.normpath(path.parent / schema_at)) == Path(os.path.normpath(schema_file))
-        if is_named and not schema_file.exists():
+        if is_named and not os.path.lexists(schema_file):
             made.files[schema_file] = content
     made.checked = 1
     made.diagnostics += in_the_way([path], "name another file with `--file`, or another service")
@@ -163,8 +163,9 @@ def _build_with(path: Path, text: str, catalog: Path, platform_path: Path) -> tu
     Nothing is written into the real one.
     """
     with TemporaryDirectory() as folder:
-        copy = Path(folder, catalog.resolve().name)
-        for name in find_files(catalog)[0] if catalog.is_dir() else ():
+        copy = Path(folder, Path(os.path.realpath(catalog)).name)
+        is_there = os.path.isdir(catalog)  # noqa: PTH112 - it never raises
+        for name in find_files(catalog)[0] if is_there else ():
             there = copy / name
             there.parent.mkdir(parents=True, exist_ok=True)
             # What is wrong with another file is told when the catalog is built.
@@ -205,7 +206,7 @@ def write(files: Mapping[Path, str]) -> list[Diagnostic]:
         place, made = path, "file"
         try:
             for folder in reversed((path.parent, *path.parent.parents)):
-                if not folder.is_dir():
+                if not os.path.isdir(folder):  # noqa: PTH112 - it never raises
                     place, made = folder, "folder"
                     folder.mkdir()
                     undo.append(folder.rmdir)

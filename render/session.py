@@ -200,7 +200,7 @@ class Session:
                 raise MisuseError(f"--force {path}: the file is not below the output root {self.root}")
             if not os.path.lexists(absolute):
                 raise MisuseError(f"--force {path}: there is no such file")
-            if absolute.is_dir() and not absolute.is_symlink():
+            if os.path.isdir(absolute) and not os.path.islink(absolute):  # noqa: PTH112, PTH114 - they never raise
                 raise MisuseError(f"--force {path}: this is a folder; name the files in it")
             found.add(absolute.relative_to(root).as_posix())
         return frozenset(found)

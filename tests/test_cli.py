@@ -7,6 +7,7 @@ import pty
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -893,3 +894,46 @@ def test_streams_that_take_nothing_are_no_bug(closed: str, tmp_path: Path) -> No
     assert "Exception ignored" not in ran.stderr
     assert (tmp_path / "infra/platform.yaml").is_file()
     assert closed != ">/dev/full" or "cannot print what there is to say: no space left on device" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "build",
+        "check",
+        "images",
+        "renovate",
+        "sync",
+        "check --tree .",
+        "policy web --tags x",
+        "new a --image r.example/a:1",
+    ],
+)
+def test_catalog_that_is_a_link_to_itself_is_a_fault(arguments: str, tmp_path: Path) -> None:
+    made = project(tmp_path, {"x": "1.0.0\n"})
+    (tmp_path / "catalog").rmdir()
+    (tmp_path / "catalog").symlink_to("catalog")
+
+    assert made.run(*arguments.split()).code == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["build", "check", "diff out out", "check --tree out", "new a --image r.example/a:1 --catalog out"],
+)
+def test_folder_behind_one_that_is_locked_is_a_fault(
+    arguments: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web = "name: web\nsource: {chart: {url: 'oci://r.example/a', version: '1.0.0'}}\n"
+    made = project(tmp_path, {"catalog/web.yaml": web, "platform.yaml": PLATFORM + "root: out\n"})
+    (tmp_path / "out").symlink_to("locked/out")
+    look = os.stat
+
+    def refuse(path: Any, *rest: Any, **more: Any) -> os.stat_result:
+        if str(path).split("/")[-1] == "out" and more.get("follow_symlinks", True):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return look(path, *rest, **more)
+
+    monkeypatch.setattr(os, "stat", refuse)
+
+    assert made.run(*arguments.split()).code in (1, 2)

@@ -426,6 +426,7 @@ def test_what_lies_in_a_catalog_beside_its_definitions_does_not_matter(tmp_path:
     made = repository(tmp_path)
     (tmp_path / "catalog/.secret").mkdir(mode=0)
     os.mkfifo(tmp_path / "catalog/pipe")
+    os.mkfifo(tmp_path / "catalog/pipe.yaml")
     (tmp_path / "catalog/notes.bin").write_bytes(bytes(range(256)))
     (tmp_path / "catalog/gone").symlink_to("nowhere")
 
