@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
 import pytest
 
+from render.build import build
 from render.catalog import with_snippet
 from render.diagnostics import Diagnostic, Location
 from tests.project import PLATFORM, project, told
@@ -108,10 +110,14 @@ def test_platform_path_below_a_file_is_told(tmp_path: Path) -> None:
 
 
 def test_platform_path_that_is_too_long_is_told(tmp_path: Path) -> None:
-    ran = project(tmp_path, {"catalog/web.yaml": WEB}).run("build", "--platform", "p" * 300)
+    made = project(tmp_path, {"catalog/web.yaml": WEB})
+    ran = made.run("build", "--platform", "p" * 300)
 
-    assert ran.code == 1
-    assert "error[R105]: there is no platform file" in ran.err
+    assert ran.code == 2
+    assert "Invalid value for '--platform'" in ran.err
+    with contextlib.chdir(tmp_path):
+        built = build(Path("catalog"), Path("p" * 300))
+    assert [fault.code for fault in built.diagnostics] == ["R105"]
 
 
 def test_a_refused_scalar_gets_no_warning_beside_the_error(tmp_path: Path) -> None:
