@@ -527,7 +527,8 @@ CODES: dict[str, Page] = {
         "An object that is there twice",
         _W,
         "Two objects of one kind, namespace and name are mostly those of two clusters, and a catalog describes one at a time. "
-        "`import` takes the first, and lists the other.",
+        "`import` takes the first, and lists the other. So it is with an object that overlays put into several namespaces: it "
+        "becomes one definition.",
     ),
     "R903": Page(
         "A chart source that was not read",

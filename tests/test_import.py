@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from render.build import build
 from render.importing.importer import Imported, Outcome, Target, import_repository
@@ -1014,6 +1015,171 @@ def test_the_version_of_flux_is_that_of_its_manifest(tmp_path: Path) -> None:
     assert '  version: "2.8"\n' in made.files[tmp_path / "platform.yaml"]
     assert made.platform_notes == []
     assert made.diagnostics == []
+
+
+def in_list(*texts: str) -> str:
+    items = "".join(
+        f"- {line}\n" if not index else f"  {line}\n" if line else "\n"
+        for text in texts
+        for index, line in enumerate(text.splitlines())
+    )
+    return f"apiVersion: v1\nkind: List\nitems:\n{items}"
+
+
+def test_the_items_of_a_list_are_objects(tmp_path: Path) -> None:
+    one = release("  # gone\n" + values("# kept\na: 1 # one\nb: 2"), name="one")
+    two = release(values("# too\nc: 1"), name="two")
+    made = imported(tmp_path, {"list.yaml": in_list(one, CHARTS, two), "charts.yaml": "{}\n"})
+
+    assert [(found.service, found.equal) for found in made.outcomes] == [("one", True), ("two", True)]
+    assert [[text for _, text in found.comments] for found in made.outcomes] == [[], []]
+    assert made.definitions["apps/one.yaml"].endswith("values:\n  # gone\n  # kept\n  a: 1 # one\n  b: 2\n")
+    assert made.definitions["apps/two.yaml"].endswith("values:\n  # too\n  c: 1\n")
+    assert (codes(made), made.left) == ([], [])
+
+
+def test_a_dropped_comment_of_an_item_is_told_once(tmp_path: Path) -> None:
+    one, two = (release(name=name).replace("\nspec:\n", f"\nspec: # of {name}\n") for name in ("one", "two"))
+    made = imported(tmp_path, {"list.yaml": in_list(one, two)})
+
+    assert [[text for _, text in found.comments] for found in made.outcomes] == [["# of one"], ["# of two"]]
+
+
+def test_lists_of_json_and_lists_in_lists_are_read(tmp_path: Path) -> None:
+    objects_ = [yaml.safe_load(release(values("a: 1"), name=name)) for name in ("one", "two")]
+    inner = {"apiVersion": "v1", "kind": "List", "items": objects_[1:]}
+    outer = {"apiVersion": "v1", "kind": "HelmReleaseList", "items": [objects_[0], inner, None]}
+    for indent in (None, 2):
+        made = imported(tmp_path / str(indent), {"list.yaml": json.dumps(outer, indent=indent)})
+
+        assert [(found.service, found.equal) for found in made.outcomes] == [("one", True), ("two", True)]
+
+
+@pytest.mark.parametrize("where", ["", "apps"])
+def test_overlays_that_agree_on_the_namespace_give_it(tmp_path: Path, where: str) -> None:
+    overlay = "namespace: apps\nresources: [../base]\n"
+    made = imported(
+        tmp_path,
+        {
+            "base/web.yaml": release(namespace=where),
+            "base/kustomization.yaml": "resources: [web.yaml]\n",
+            "one/kustomization.yaml": overlay,
+            "two/kustomization.yaml": overlay if not where else "resources: [../base]\n",
+        },
+    )
+
+    assert codes(made) == []
+    assert made.outcomes[0].object == "HelmRelease apps/web"
+
+
+def test_overlays_with_namespaces_of_their_own_are_warned_of(tmp_path: Path) -> None:
+    made = imported(
+        tmp_path,
+        {
+            "base/web.yaml": release(namespace=""),
+            "base/kustomization.yaml": "resources: [web.yaml]\n",
+            "one/kustomization.yaml": "namespace: first\nresources: [../base]\n",
+            "two/kustomization.yaml": "namespace: second\nresources: [../base]\n",
+        },
+    )
+
+    assert codes(made) == ["R902"]
+    assert re.sub(r"from \S*repo/", "from ", made.diagnostics[0].cause) == (
+        "it gets `first` from one/kustomization.yaml and `second` from two/kustomization.yaml; "
+        "its definition says `first`"
+    )
+    assert made.outcomes[0].notes[0].startswith("the namespace `first` is from ")
+
+
+def test_a_folder_that_an_overlay_lists_and_flux_applies_has_two_namespaces(tmp_path: Path) -> None:
+    made = imported(
+        tmp_path,
+        {
+            "flux.yaml": flux("./apps", "wait: true"),
+            "apps/base/web.yaml": release(namespace=""),
+            "apps/base/kustomization.yaml": "namespace: first\nresources: [web.yaml]\n",
+            "apps/over/kustomization.yaml": "namespace: second\nresources: [../base]\n",
+        },
+    )
+
+    assert codes(made) == ["R902"]
+
+
+def test_what_is_no_object_does_not_refuse_its_neighbour(tmp_path: Path) -> None:
+    odd = "apiVersion: 1\nkind: Thing\nmetadata: {name: x}\n---\napiVersion: v1\nkind: [a]\n"
+    made = imported(tmp_path, {"apps/web.yaml": release(), "apps/odd.yaml": odd})
+
+    assert only(made)[0].equal
+    assert codes(made) == []
+
+
+def test_a_field_of_another_type_is_a_loss_and_no_crash(tmp_path: Path) -> None:
+    chart = CHART.replace("      chart: web\n", "      chart: web\n      reconcileStrategy: [null]\n")
+    made = imported(tmp_path, {"web.yaml": release(chart=chart)})
+
+    assert made.failed
+    assert made.outcomes[0].lost
+
+
+def test_one_entry_with_the_digest_is_enough_for_two_images_of_a_name(tmp_path: Path) -> None:
+    digest = "sha256:" + "a" * 64
+    image = "docker.io/library/redis:latest@" + digest
+    files = {
+        "catalog/web.yaml": f"""\
+            name: web
+            source:
+              image: {{ref: "{image}", at: image}}
+              chart: {{url: "https://charts.example.org", name: web, version: 1.0.0}}
+            update: {{channel: digest}}
+            images:
+              side: {{ref: "{image}", at: side, update: {{channel: digest}}}}
+            """
+    }
+    outcome, text = only(imported_again(tmp_path, files))
+
+    assert (outcome.equal, outcome.lost) == (True, [])
+    assert text.count(digest) == 2
+
+
+def test_entries_without_a_marker_stand_beside_those_with_one(tmp_path: Path) -> None:
+    files = {
+        "catalog/web.yaml": """\
+            name: web
+            source:
+              image: {ref: "ghcr.io/o/web:1.2.3", shape: postRenderer}
+              chart: {url: "https://charts.example.org", name: web, version: 1.0.0}
+            images:
+              side: {ref: "docker.io/library/redis:1.2.3", shape: postRenderer, update: {range: 1.x}}
+            """
+    }
+    outcome, text = only(imported_again(tmp_path, files))
+
+    assert (outcome.equal, outcome.lost) == (True, [])
+    assert text.count("shape: postRenderer") == 2
+
+
+@pytest.mark.parametrize("shape", ["tag", "string"])
+def test_an_image_at_two_places_is_one(tmp_path: Path, shape: str) -> None:
+    files = {
+        "catalog/web.yaml": f"""\
+            name: web
+            source:
+              chart: {{url: "https://charts.example.org", name: web, version: 1.0.0}}
+            images:
+              side: {{ref: "ghcr.io/o/web:1.2.3", shape: {shape}, at: [side, deep.side], update: {{range: 1.x}}}}
+            """
+    }
+    outcome, text = only(imported_again(tmp_path, files))
+
+    assert (outcome.equal, outcome.lost) == (True, [])
+    assert "at:\n      - side\n      - deep.side\n" in text
+
+
+def imported_again(folder: Path, files: dict[str, str]) -> Imported:
+    """Render a catalog, and import what comes out of it."""
+    built = project(folder / "own", files).build()
+    assert not built.failed
+    return imported(folder, {**built.files, "charts.yaml": "{}\n"})
 
 
 # The catalog of this repository

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import yaml
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from render.build import build
@@ -20,6 +21,9 @@ from render.yaml import scalar
 from render.yaml.emit import Emitter
 from tests.hostile import keys, texts
 from tests.project import objects
+from tests.services import document, platforms, services
+from tests.sound import built as built_from
+from tests.sound import examples
 
 FLUX = FluxVersion.parse("2.9")
 NAMES = st.sampled_from(("web", "db", "cert-manager", "a"))
@@ -297,6 +301,54 @@ def test_defaults_that_are_lifted_change_no_release(made: list[dict[str, Any]]) 
         result = run(texts_, Path(top))
 
     assert [(one.service, one.lost) for one in result.outcomes] == [(f"r{i}", []) for i in range(len(made))]
+
+
+TOLD = (
+    "spec.postRenderStrategy: hooks pass the platform's override table",
+    ": the release carries the platform's override table",
+    "the source is rendered as",
+    "Flux ignores it for such a source",
+)
+"""Differences to the release that no definition can say, or that depend on what other services need."""
+
+
+@settings(examples(25), deadline=None)
+@given(services(), services("two"), platforms())
+def test_a_catalog_comes_back_from_its_own_output(
+    one: dict[str, Any], two: dict[str, Any], platform: dict[str, Any]
+) -> None:
+    made = built_from({"catalog/a.yaml": document(one) + "---\n" + document(two), "platform.yaml": document(platform)})
+    assume(not made.failed)
+    with tempfile.TemporaryDirectory() as top:
+        folder = Path(top)
+        for name, text in made.files.items():
+            path = folder / "tree" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        again = import_repository([folder / "tree"], Target(folder / "catalog", folder / "platform.yaml"))
+        for path, text in again.files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        second = build(folder / "catalog", folder / "platform.yaml")
+    assert [fault for fault in (*again.diagnostics, *second.diagnostics) if fault.severity == "error"] == []
+    assert {outcome.service for outcome in again.outcomes} == {"web", "two"}
+    for outcome in again.outcomes:
+        assert outcome.lost == []
+        assert outcome.equal or any(told in note for told in TOLD for note in outcome.notes), outcome
+    before, after = (releases(one.files.values()) for one in (made, second))
+    assert set(before) == set(after)
+    for outcome in again.outcomes:
+        if outcome.equal and outcome.object in before:
+            namespace = before[outcome.object]["metadata"]["namespace"]
+            old, new = before[outcome.object], after[outcome.object]
+            assert old["metadata"] == new["metadata"]
+            assert settled(old["spec"], namespace) == settled(new["spec"], namespace)
+
+
+def releases(files: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return the HelmReleases of a tree by how a report names them."""
+    found = (one for text in files for one in objects(text) if one["kind"] == "HelmRelease")
+    return {"HelmRelease {namespace}/{name}".format_map(one["metadata"]): one for one in found}
 
 
 @settings(max_examples=100, deadline=None)

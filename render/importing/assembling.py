@@ -259,7 +259,8 @@ class Assembler:
     def _block(self, name: str) -> Block | None:
         spec = self.found.root.get("spec")
         assert type(spec) is Mapping
-        limit = self.lines.end_of(spec.line) + 1
+        _, last = self.lines.span(self.found.root.line, self.found.last)
+        limit = last + 1
         following = [key.line for key, _ in self.found.root.entries if key.line > spec.line]
         return text.block_of(self.lines, spec, name, min([limit, *following]), frozenset(self.anchors))
 
@@ -311,7 +312,7 @@ class Assembler:
             body = made.text if wanted is found.root else _with_namespace(made, found, wanted)
         if body is None or made is None:
             body = text.anew(wanted)
-            first, last = lines.start_of(found.root.line), lines.end_of(found.root.line)
+            first, last = lines.span(found.root.line, found.last)
             self.draft.dropped += lines.comments(first, last)
         elif found.file is self.found.file:
             self.carried.update(made.numbers)
@@ -321,7 +322,7 @@ class Assembler:
         return "".join(item)
 
     def _count_comments(self) -> None:
-        first, last = self.lines.start_of(self.found.root.line), self.lines.end_of(self.found.root.line)
+        first, last = self.lines.span(self.found.root.line, self.found.last)
         ours = f"# {TABLE_COMMENT}" if self.draft.table is not None else ""
         found = self.lines.comments(first, last)
         self.draft.dropped += [one for one in found if one[0] not in self.carried and one[1] != ours]

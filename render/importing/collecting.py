@@ -39,6 +39,8 @@ class Collected:
     drafts: list[Draft] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    is_known: bool = False
+    """Whether the catalog has one of them already."""
 
 
 class Collector:
@@ -151,6 +153,7 @@ class Collector:
             return None
         if (found.namespace or "", found.name) in self.known and found.kind in (*_PROVED, _MACHINE):
             self._leave(found, "the catalog has it already")
+            self.made.is_known = True
             return None
         service = self._name(name, found.namespace)
         namespace = found.namespace
@@ -174,12 +177,18 @@ class Collector:
 
     def _tell_namespace(self, draft: Draft) -> None:
         found = draft.main
-        if found.own_namespace == found.namespace and found.namespace is not None:
-            return
+        if found.several:
+            self._warn(
+                "R902",
+                found,
+                f"`{found}` is there in several namespaces, and is imported once",
+                f"it gets {' and '.join(found.several)}; its definition says `{draft.home}`",
+                "copy the definition, under another `name`, for each other namespace",
+            )
         if found.namespace is None:
             draft.missing.append("metadata.namespace")
             draft.notes.append(f"nothing says the namespace: it gets the catalog's default, `{draft.home}`")
-        else:
+        elif found.own_namespace != found.namespace:
             draft.notes.append(f"the namespace `{found.namespace}` is from {found.placed_by}")
 
     def _tell_idle(self, draft: Draft) -> None:

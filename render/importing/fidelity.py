@@ -395,8 +395,8 @@ def _chart_reason(change: Change, path: tuple[str, ...], draft: Draft, namespace
     if path == ("spec", "interval") and change.kind == "removed" and _same_time(change.old, draft.spec.get("interval")):
         return ""
     if path == ("spec", "reconcileStrategy"):
-        values = {plain(one) or "ChartVersion" for one in (change.old, change.new)}
-        return "" if values == {"ChartVersion"} else None
+        is_default = all((plain(one) or "ChartVersion") == "ChartVersion" for one in (change.old, change.new))
+        return "" if is_default else None
     if path in (("spec", "valuesFiles"), ("metadata",), ("metadata", "labels"), ("metadata", "annotations")):
         return "" if _is_empty(change.old) and _is_empty(change.new) else None
     return None

@@ -60,7 +60,7 @@ class _Import:
         made.left = collected.left
         if not collected.drafts:
             made.is_blocked = True
-            made.diagnostics.append(_nothing(listed))
+            made.diagnostics.append(_nothing(listed, is_known=collected.is_known))
             made.diagnostics = sorted(set(made.diagnostics))
             return made
         decided = Decisions(repository, collected.drafts, self.existing, made, target.root)
@@ -134,12 +134,16 @@ def _listed(needed: dict[str, Any]) -> str:
     return " and ".join(f"`{name}`" for name in needed)
 
 
-def _nothing(places: list[Path]) -> Diagnostic:
+def _nothing(places: list[Path], *, is_known: bool) -> Diagnostic:
     shown = ", ".join(shown_path(path) for path in places)
     return Diagnostic(
         Location(shown_path(places[0])),
         "R908",
         "there is nothing to import",
-        cause=f"no HelmRelease, and no Deployment whose image a marker moves, is in {shown}",
-        hint="name the folder that Flux applies, or one above it",
+        cause=f"the catalog has all releases of {shown} already"
+        if is_known
+        else f"no whole HelmRelease, and no Deployment whose image a marker moves, is in {shown}",
+        hint="take a definition out of the catalog to import its release again"
+        if is_known
+        else "name the folder that Flux applies, or one above it",
     )

@@ -73,16 +73,19 @@ def _marked(draft: Draft, values: Mapping, images: list[Image], automation: Auto
                 reference = Reference(named[0][1].text, node.text)
                 made.append(Image(reference, "map", [Site(path, nodes, parts)], policy=policy))
             else:
-                made.append(Image(Reference(name, node.text), "tag", [Site(path, {"tag": node})], policy=policy))
+                _enter(made, Image(Reference(name, node.text), "tag", [Site(path, {"tag": node})], policy=policy))
         elif marker == ":".join(policy) and reference is not None:
-            same = next(
-                (one for one in made if (one.shape, one.reference, one.policy) == ("string", reference, policy)), None
-            )
-            if same is None:
-                made.append(Image(reference, "string", [Site(path, {WHOLE: node})], policy=policy))
-            else:
-                same.sites.append(Site(path, {WHOLE: node}))
+            _enter(made, Image(reference, "string", [Site(path, {WHOLE: node})], policy=policy))
     return made
+
+
+def _enter(images: list[Image], image: Image) -> None:
+    """Add an image, or its place to one that is there."""
+    for one in images:
+        if (one.shape, one.reference, one.policy) == (image.shape, image.reference, image.policy):
+            one.sites += image.sites
+            return
+    images.append(image)
 
 
 def _parsed(node: Scalar | None) -> Reference | None:
@@ -130,7 +133,7 @@ def _in_object(found: Found, extras: list[Found]) -> list[Image]:
 
 
 def _take_entries(draft: Draft, images: list[Image], automation: Automation) -> None:
-    """Turn the last post-renderer into images, where policies move all its entries."""
+    """Turn the last post-renderer into images, where policies move entries of it; the others are fixed images."""
     renderers = draft.spec.get("postRenderers")
     last = renderers.items[-1] if type(renderers) is Sequence and renderers.items else None
     kustomize = last.get("kustomize") if type(last) is Mapping else None
@@ -142,10 +145,17 @@ def _take_entries(draft: Draft, images: list[Image], automation: Automation) -> 
     taken: list[tuple[Image, Reference]] = []
     for item in listed.items:
         found = _entry(item, draft.main.file, images) if type(item) is Mapping else None
-        if found is None or found[0].policy not in automation.policies:
+        if found is None or found[0].policy not in (None, *automation.policies):
             return
         taken.append(found)
+    if all(image.policy is None for image, _ in taken):
+        return
     for image, reference in taken:
+        for other in images:
+            # One entry is enough for several images of one name, each with a policy of its own.
+            is_named = (other.reference.name, other.reference.tag) == (reference.name, reference.tag)
+            if is_named and image.policy is not None and other.policy in automation.policies:
+                other.reference = reference
         image.reference = reference
         if image not in images:
             images.append(image)
@@ -160,12 +170,14 @@ def _entry(item: Mapping, file: File, images: list[Image]) -> tuple[Image, Refer
     name = item.text("name")
     if type(tag) is not Scalar or name is None or {key.text for key, _ in item.entries} - {"name", "newTag", "digest"}:
         return None
-    policy = _name(file.markers.get(tag.line))
-    if policy is None:
+    marker = file.markers.get(tag.line)
+    policy = _name(marker)
+    if marker is not None and policy is None:
         return None
     reference = Reference(name, tag.text, item.text("digest") or None)
     for image in images:
-        if image.policy == policy and (image.reference.name, image.reference.tag) == (name, tag.text):
+        same = (image.reference.name, image.reference.tag) == (name, tag.text)
+        if policy is not None and image.policy == policy and same:
             return image, reference
     return Image(reference, "postRenderer", [], policy=policy), reference
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 
 from render.flux.kinds import is_cluster_scoped
-from render.importing.reading import FLUX_KUSTOMIZE, Found, Repository
+from render.importing.reading import FLUX_KUSTOMIZE, Found, Repository, is_service
 from render.yaml.source import Mapping, Node, Scalar, Sequence
 
 _MAX_DEPTH = 50
@@ -58,10 +58,15 @@ class Placing:
             )
             found.file.is_applied = not self.targets or self._is_applied(found.file.path, 0)
             ways = self._of(found.file.path, 0)
-            if len(ways) == 1:
-                (way,) = ways
-                if way is not None and is_cluster_scoped(found.api_version, found.kind) is not True:
-                    found.namespace, found.placed_by = way
+            said = sorted(way for way in ways if way is not None)
+            if not said or is_cluster_scoped(found.api_version, found.kind) is True:
+                continue
+            is_one = len({way[0] if way is not None else found.own_namespace for way in ways} - {None}) == 1
+            if is_one or is_service(found):
+                # Other objects of several namespaces go with the service that they belong to.
+                found.namespace, found.placed_by = said[0]
+            if not is_one:
+                found.several = [f"`{namespace}` from {what}" for namespace, what in said]
 
     def folder_of(self, found: Found) -> str | None:
         """Return the folder that a Flux Kustomization applies; None when it is not among what was read."""
@@ -88,8 +93,7 @@ class Placing:
             own = parent.text("namespace")
             placed = (own, parent.file.source.path) if own else None
             made |= {outer or placed for outer in self._of(parent.file.folder, depth + 1)}
-        if not made:
-            made = set(self._applied(path))
+        made |= set(self._applied(path))
         self._known[path] = frozenset(made or {None})
         return self._known[path]
 

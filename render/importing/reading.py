@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -75,6 +75,10 @@ class Found:
     """As the kustomizations around it leave it; None when nothing says."""
     placed_by: str = ""
     """What says the namespace, when the object does not."""
+    several: list[str] = field(default_factory=list)
+    """The namespaces that kustomizations give it, each with what says so, where they do not agree."""
+    last: int = 0
+    """Of an item of a list, its last line, or -1 where that is the document's; 0 of a whole document."""
 
     @property
     def group(self) -> str:
@@ -195,30 +199,46 @@ class Reading:
             return
         header = _HEADER.match(source.text)
         file = File(path, source, markers_of(source.text), header["label"] if header else None)
-        for document in documents:
-            found = _found(file, document.root)
-            if found is None:
-                if os.path.basename(path) in KUSTOMIZATIONS and type(document.root) is Mapping:  # noqa: PTH119
-                    # kustomize fills in the kind of a file of this name.
-                    self.made.kustomizations[file.folder] = Found(
-                        file, document.root, "Kustomization", f"{KUSTOMIZE}/v1beta1", "", None
-                    )
-                continue
+        for found in (one for document in documents for one in self._objects(file, document.root, 0)):
             if found.group == KUSTOMIZE:
                 self.made.kustomizations[file.folder] = found
             else:
                 self.made.objects.append(found)
 
+    def _objects(self, file: File, root: Node, last: int) -> Iterator[Found]:
+        """Yield the objects of a document; kustomize and kubectl take the items of a list for objects of their own.
+
+        `last` is as `Found.last` has it.
+        """
+        items = root.get("items") if type(root) is Mapping else None
+        if type(root) is Mapping and type(items) is Sequence and (root.text("kind") or "").endswith("List"):
+            following = [item.line - 1 for item in items.items[1:]]
+            for item, end in zip(items.items, [*following, last or -1], strict=False):
+                yield from self._objects(file, item, end)
+            return
+        found = _found(file, root)
+        if found is not None:
+            found.last = last
+            yield found
+        elif os.path.basename(file.path) in KUSTOMIZATIONS and type(root) is Mapping:  # noqa: PTH119
+            # kustomize fills in the kind of a file of this name.
+            yield Found(file, root, "Kustomization", f"{KUSTOMIZE}/v1beta1", "", None)
+
 
 def _found(file: File, root: Node) -> Found | None:
     if type(root) is not Mapping:
         return None
-    kind, api_version, metadata = root.text("kind"), root.text("apiVersion"), root.get("metadata")
+    kind, api_version, metadata = _string(root, "kind"), _string(root, "apiVersion"), root.get("metadata")
     if kind is None or api_version is None:
         return None
     name = metadata.text("name") if type(metadata) is Mapping else None
     namespace = metadata.text("namespace") if type(metadata) is Mapping else None
     return Found(file, root, kind, api_version, name or "", namespace, namespace)
+
+
+def _string(root: Mapping, key: str) -> str | None:
+    value = root.get(key)
+    return value.text if type(value) is Scalar and value.is_string and value.text else None
 
 
 def is_service(found: Found) -> bool:

@@ -117,6 +117,15 @@ class Lines:
                 return index + 1
         return 1
 
+    def span(self, line: int, last: int) -> tuple[int, int]:
+        """Return the first and last line of an object that begins on a line; `last` is as `Found.last` has it."""
+        if not last:
+            return self.start_of(line), self.end_of(line)
+        first = line
+        while first > 1 and _is_comment(self, first - 1):
+            first -= 1
+        return first, self.end_of(line) if last < 0 else last
+
 
 def block(lines: Lines, key: Scalar, value: Node, before: int, keep: frozenset[str]) -> Block | None:
     """Return the lines of a key's value; `before` is the line that it must end above. None when it stands otherwise."""
