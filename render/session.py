@@ -5,6 +5,7 @@ Importing click costs half as much as a small build, so calls with nothing but t
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import os
@@ -393,7 +394,9 @@ def guarded(command: Callable[[], object]) -> int:
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _UNPRINTED and error.filename is None:
             # Files of ours are written where their faults are told; this is what was to be printed.
-            tell(f"error: cannot print what there is to say: {(error.strerror or '').lower()}\n", error=True)
+            with contextlib.suppress(OSError):
+                # It may be stderr that takes nothing.
+                tell(f"error: cannot print what there is to say: {(error.strerror or '').lower()}\n", error=True)
             return EXIT_PROBLEMS
         import traceback
 

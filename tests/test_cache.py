@@ -242,6 +242,33 @@ def test_every_form_of_the_report_is_told_again(repository: Repository, style: s
     assert repository.run("build", "--format", style)
 
 
+@pytest.mark.parametrize(
+    ("style", "streams", "code", "told"),
+    [
+        ("full", "2>&-", 0, b""),
+        ("json", ">&-", 0, b""),
+        ("full", "2>/dev/full", 1, b""),
+        ("json", ">/dev/full", 1, b"error: cannot print what there is to say: no space left on device\n"),
+        ("json", ">/dev/full 2>&1", 1, b""),
+    ],
+)
+def test_a_stream_that_takes_nothing_is_the_same_to_all_runs(
+    repository: Repository, style: str, streams: str, code: int, told: bytes
+) -> None:
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(TOP), "RENDER_CACHE_DIR": str(repository.cache)}
+
+    def run(into: str, *options: str) -> tuple[int, bytes, bytes]:
+        arguments = [sys.executable, "-m", "render", "build", "--format", style, *options]
+        command = ["sh", "-c", f'exec "$@" {into}', "sh", *arguments]
+        done = subprocess.run(command, cwd=repository.folder, env=environment, capture_output=True, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    assert run("")[0] == 0
+    assert list(repository.cache.glob("*.run"))
+
+    assert run(streams) == run(streams, "--no-cache") == (code, b"", told)
+
+
 def test_a_build_waits_for_one_that_writes(repository: Repository) -> None:
     repository.settle()
     code = "import fcntl, os\nfcntl.flock(os.open('.', os.O_RDONLY), fcntl.LOCK_EX)\nprint()\nos.read(0, 1)"

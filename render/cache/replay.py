@@ -30,6 +30,7 @@ GRACE = 2_500_000_000
 
 Clocks of file systems tick coarsely (2 s on FAT), and those of servers are a little off.
 """
+STDERR = 2
 VERBS = ("build", "check")
 _UNKEPT = ("--no-cache", "--force", "--only", "--tree", "--help", "-h")
 """Options whose runs look at more than is recorded, or at less."""
@@ -129,9 +130,13 @@ def _tell(code: int, parts: Sequence[tuple[int, bytes]]) -> int:
         try:
             while view:
                 view = view[os.write(handle, view) :]
-        except OSError:
+        except BrokenPipeError:
             # Nobody reads on; click takes that for a fault too.
             return 1
+        except OSError as error:
+            # The words are those of a run that reads all; on stderr nothing can be said of itself.
+            told = f"error: cannot print what there is to say: {(error.strerror or '').lower()}\n"
+            return 1 if handle == STDERR else _tell(1, [(STDERR, told.encode())])
     return code
 
 
