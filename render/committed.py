@@ -37,6 +37,11 @@ _LITERAL = lazy(r"^(?P<lead> *(?:- +)*)(?P<key>[^\n]*: )?[|>][-+0-9]*$", re.MULT
 """The line that begins a literal block, as the value of a key or as a list item."""
 
 
+def has_conflict(text: str) -> bool:
+    """Whether a text holds the conflict markers of a merge."""
+    return "\n<<<<<<< " in "\n" + text and "\n>>>>>>> " in text
+
+
 @struct()
 class Marks:
     """What stands at the markers of one policy."""
@@ -59,6 +64,8 @@ class Committed:
         self.root = root
         self.top = os.fspath(root)
         self.is_there = os.path.isdir(root)  # noqa: PTH112 - it never raises
+        self.unread: dict[str, OSError | str] = {}
+        """Files whose values are not known: why they cannot be read, or the text that holds conflict markers."""
         self._taken: dict[str, int] = {}
         self._holders: dict[tuple[str, str, str], str] | None = None
 
@@ -124,12 +131,17 @@ class Committed:
             return ""
         try:
             text = read_bytes(f"{self.top}/{path}").decode("utf-8", errors="replace")
-        except OSError:
-            # A file that is not there has no marks; one that cannot be read is reported when the tree is compared.
+        except (FileNotFoundError, NotADirectoryError):
+            return ""
+        except OSError as error:
+            self.unread[path] = error
             return ""
         text = text.removeprefix("\ufeff").replace("\r\n", "\n")
-        # Which side of a merge is meant is for a person to say; the file is reported when the tree is compared.
-        return "" if "\n<<<<<<< " in "\n" + text and "\n>>>>>>> " in text else text
+        if has_conflict(text):
+            # Which side of a merge is meant is for a person to say.
+            self.unread[path] = text
+            return ""
+        return text
 
 
 def take_marks(text: str, found: dict[str, Marks]) -> None:

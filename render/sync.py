@@ -23,6 +23,7 @@ from render.plan.kept import judge_all, keep_all, refuse, refuse_lost
 from render.structs import field, struct
 from render.sync_clusters import Cluster, Reach, declared, open_cluster, reach
 from render.sync_edits import Change, Edit, add_change, shown, version
+from render.tree import conflict, unreadable
 from render.writer import replace
 from render.yaml.source import Mapping, Source, parse
 from render.yaml.splice import SpliceError, Splicer
@@ -95,6 +96,8 @@ def plan_sync(
                 edits += [edit] if edit.changes else []
         if edits and file.path is not None:
             _change(made, cluster, others, file.path, edits)
+    for one in (cluster, *others):
+        made.diagnostics += _unread(one)
     made.diagnostics = sorted(set(made.diagnostics))
     made.left.sort()
     made.changes.sort(key=lambda change: change.service)
@@ -126,6 +129,16 @@ def _unwritten(path: str, reason: str) -> Diagnostic:
         cause="the files before it are written, those after it are not; none is half-written",
         hint="make room or set the permissions, then run `render sync` again",
     )
+
+
+def _unread(cluster: Cluster) -> Iterator[Diagnostic]:
+    """Yield the files of a tree of which it is not known what the bot wrote there."""
+    committed = cluster.context.committed
+    if committed is None:
+        return
+    for path, why in committed.unread.items():
+        target = committed.root / path
+        yield conflict(target, why) if isinstance(why, str) else unreadable(target, why)
 
 
 def _is_there(context: Context, definition: Definition) -> bool:

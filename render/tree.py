@@ -9,7 +9,7 @@ from pathlib import Path
 
 from render.build import HEADER, Build, digest_of
 from render.catalog import reason_of, shown_path
-from render.committed import Marks, checksum, take_marks
+from render.committed import Marks, checksum, has_conflict, take_marks
 from render.credential import FOLDER as CREDENTIALS
 from render.credential import check_file
 from render.diagnostics import Diagnostic, Location
@@ -154,7 +154,7 @@ class Walk:
                 entries = list(os.scandir(f"{self.top}/{folder}"))
             except OSError as error:
                 self.odd[folder] = "unreadable"
-                self.faults.append(_unreadable(Path(self.top, folder), error))
+                self.faults.append(unreadable(Path(self.top, folder), error))
                 continue
             for entry in entries:
                 path = f"{folder}/{entry.name}"
@@ -304,7 +304,7 @@ class _Comparison:
         try:
             return _read(f"{self.top}/{path}")
         except OSError as error:
-            self.made.diagnostics.append(_unreadable(self.root / path, error))
+            self.made.diagnostics.append(unreadable(self.root / path, error))
             return None
 
     def _differs(self, path: str, data: bytes, text: str | None) -> None:
@@ -411,7 +411,8 @@ def _all_gone(root: Path, number: int) -> Diagnostic:
     )
 
 
-def _unreadable(path: Path, error: OSError) -> Diagnostic:
+def unreadable(path: Path, error: OSError) -> Diagnostic:
+    """Return the fault of a file of the tree that cannot be read."""
     told = f"cannot read it: {reason_of(error)}"
     return Diagnostic(Location(shown_path(path)), "R508", told, hint="make it readable")
 
@@ -441,17 +442,23 @@ def _changed_since(path: Path) -> Diagnostic:
     )
 
 
+def conflict(path: Path, present: str) -> Diagnostic:
+    """Return the fault of a generated file that holds the conflict markers of a merge."""
+    shown = shown_path(path)
+    return Diagnostic(
+        Location(shown, present[: present.index("<<<<<<<")].count("\n") + 1),
+        "R505",
+        "the file holds conflict markers of a merge",
+        cause="it is generated, so neither side needs to be merged by hand",
+        hint=f"run `git checkout --theirs {shown}` (or `--ours`), then build",
+    )
+
+
 def _in_the_way(target: Path, present: str, text: str | None) -> Diagnostic | None:
     """Return why a present file may not be replaced by `text`, or deleted (None)."""
     shown = shown_path(target)
-    if "\n<<<<<<< " in "\n" + present and "\n>>>>>>> " in present:
-        return Diagnostic(
-            Location(shown, present[: present.index("<<<<<<<")].count("\n") + 1),
-            "R505",
-            "the file holds conflict markers of a merge",
-            cause="it is generated, so neither side needs to be merged by hand",
-            hint=f"run `git checkout --theirs {shown}` (or `--ours`), then build",
-        )
+    if has_conflict(present):
+        return conflict(target, present)
     if not present.strip("\0\ufeff \t\r\n"):
         # Nothing is lost: such as a file whose content did not reach the disk.
         return None

@@ -298,6 +298,23 @@ def test_images_that_share_an_entry_take_its_version_both(tmp_path: Path, shape:
     assert_in_step(made)
 
 
+def test_tree_that_cannot_be_read_is_no_tree_without_versions(tmp_path: Path) -> None:
+    made = moved(tmp_path, service(), other=service().replace("name: web", "name: other"))
+    path = made.folder / "apps/web/helmrelease.yaml"
+    text = path.read_text()
+    path.write_text(f"<<<<<<< ours\n{text}=======\n{text}>>>>>>> theirs\n")
+    (made.folder / "apps/other/helmrelease.yaml").unlink()
+    (made.folder / "apps/other/helmrelease.yaml").mkdir()
+    before = made.tree()
+
+    ran = made.run("sync", "--format", "concise")
+
+    assert ran.code == 1
+    assert "apps/web/helmrelease.yaml:1: R505 the file holds conflict markers of a merge" in ran.err
+    assert "apps/other/helmrelease.yaml: R508 cannot read it: " in ran.err
+    assert before == made.tree()
+
+
 def test_only_the_right_document_changes(tmp_path: Path) -> None:
     other = service().replace("name: web", "name: other")
     text = f"{other}---\n{service()}---\n{other.replace('other', 'third')}"
