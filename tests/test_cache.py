@@ -269,6 +269,15 @@ def test_a_stream_that_takes_nothing_is_the_same_to_all_runs(
     assert run(streams) == run(streams, "--no-cache") == (code, b"", told)
 
 
+@pytest.mark.parametrize("option", ["-v", "--verbose", "-qv"])
+def test_an_option_of_build_is_misuse_of_check(repository: Repository, option: str) -> None:
+    repository.run("build", option)
+    assert repository.run("build", option)
+
+    assert not repository.run("check", option)
+    assert forked.run(repository.folder, repository.cache, "check", option)[0].code == 2
+
+
 def test_a_build_waits_for_one_that_writes(repository: Repository) -> None:
     repository.settle()
     code = "import fcntl, os\nfcntl.flock(os.open('.', os.O_RDONLY), fcntl.LOCK_EX)\nprint()\nos.read(0, 1)"

@@ -55,6 +55,8 @@ class Memory:
         self.parent = parent
         colour = os.isatty(2) and not os.environ.get("NO_COLOR")
         told = (FORMAT, __version__, sys.version, tuple(sys.path), os.geteuid(), os.getcwd(), colour, *arguments[1:])
+        if any(_is_of_one_verb(argument) for argument in arguments[1:]):
+            told += (self.verb,)
         self.key = repr(told)
         name = store.digest(self.key.encode("utf-8", "surrogatepass")).hex()
         self.path = f"{parent}/{name}.run"
@@ -106,6 +108,11 @@ class Memory:
         if self.handle is not None:
             os.close(self.handle)
             self.handle = None
+
+
+def _is_of_one_verb(argument: str) -> bool:
+    """Whether `build` and `check` may take an argument differently, so that neither tells what the other found."""
+    return argument == "--verbose" or (argument[:1] == "-" != argument[1:2] and argument != "-q")
 
 
 def memory_of(arguments: Sequence[str]) -> Memory | None:
