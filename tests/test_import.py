@@ -1158,21 +1158,45 @@ def test_entries_without_a_marker_stand_beside_those_with_one(tmp_path: Path) ->
     assert text.count("shape: postRenderer") == 2
 
 
-@pytest.mark.parametrize("shape", ["tag", "string"])
+@pytest.mark.parametrize("shape", ["tag", "string", "split", "digest"])
 def test_an_image_at_two_places_is_one(tmp_path: Path, shape: str) -> None:
+    more = ", digest: always" if shape == "digest" else ""
     files = {
         "catalog/web.yaml": f"""\
             name: web
             source:
               chart: {{url: "https://charts.example.org", name: web, version: 1.0.0}}
             images:
-              side: {{ref: "ghcr.io/o/web:1.2.3", shape: {shape}, at: [side, deep.side], update: {{range: 1.x}}}}
+              side: {{ref: "ghcr.io/o/web:1.2.3", shape: {shape}, at: [side, deep.side],
+                update: {{range: 1.x{more}}}}}
             """
     }
     outcome, text = only(imported_again(tmp_path, files))
 
     assert (outcome.equal, outcome.lost) == (True, [])
     assert "at:\n      - side\n      - deep.side\n" in text
+
+
+def test_a_name_between_two_marked_tags_is_no_part_of_either(tmp_path: Path) -> None:
+    files = {
+        "catalog/web.yaml": """\
+            name: web
+            source:
+              image: {ref: "ghcr.io/o/web:1.2.3", shape: tag, at: image}
+              chart: {url: "https://charts.example.org", name: web, version: 1.0.0}
+            update: {range: 1.x}
+            images:
+              side:
+                ref: "ghcr.io/o/web:1.2.3"
+                at: {repository: sideName, tag: side.tag}
+                update: {range: 1.x}
+            """
+    }
+    outcome, text = only(imported_again(tmp_path, files))
+
+    assert (outcome.equal, outcome.lost) == (True, [])
+    assert text.count("shape: tag") == 2
+    assert "sideName: " in text
 
 
 def imported_again(folder: Path, files: dict[str, str]) -> Imported:

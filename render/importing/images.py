@@ -87,14 +87,15 @@ def find_images(values: Node, markers: Dict[int, str]) -> list[Image]:
         reference = _reference(site, shape)
         if reference is None or (reference.tag is None and reference.digest is None):
             continue
-        site.is_shared = seen.is_shared(site) or any(not one.text for one in site.nodes.values())
+        is_repeated = seen.is_shared(site)
+        site.is_shared = is_repeated or any(not one.text for one in site.nodes.values())
         # What aliases repeat is one image, read at one of its places; the others follow.
-        nodes = tuple(map(id, site.nodes.values())) if site.is_shared else ()
+        nodes = tuple(map(id, site.nodes.values())) if is_repeated else ()
         moved = {":".join(markers[line].split(":")[:2]) for line in site.lines if line in markers}
         key = (reference, shape, nodes, repr(site.parts), frozenset(moved))
         if key not in found:
             found[key] = Image(reference, shape, [site])
-        elif not site.is_shared:
+        elif not is_repeated:
             found[key].sites.append(site)
         elif found[key].is_side and not Image(reference, shape, [site]).is_side:
             found[key].sites = [site]

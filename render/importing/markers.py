@@ -68,7 +68,7 @@ def _marked(draft: Draft, values: Mapping, images: list[Image], automation: Auto
                 for one in scalars(values, ())
                 if one[1].is_string and one[1].line not in taken and split(_effective(draft, one[1].text))[0] == name
             ]
-            if len(named) == 1:
+            if len(named) == 1 and not _is_claimed(values, file, node, name, automation):
                 nodes, parts = {"repository": named[0][1], "tag": node}, {"repository": named[0][0], "tag": path}
                 reference = Reference(named[0][1].text, node.text)
                 made.append(Image(reference, "map", [Site(path, nodes, parts)], policy=policy))
@@ -77,6 +77,18 @@ def _marked(draft: Draft, values: Mapping, images: list[Image], automation: Auto
         elif marker == ":".join(policy) and reference is not None:
             _enter(made, Image(reference, "string", [Site(path, {WHOLE: node})], policy=policy))
     return made
+
+
+def _is_claimed(values: Mapping, file: File, tag: Scalar, name: str, automation: Automation) -> bool:
+    """Whether another tag has a marker of the same repository too, so that its name may be that of either."""
+    for _, node in scalars(values, ()):
+        policy = _name(file.markers.get(node.line))
+        if node is tag or policy not in automation.policies or policy is None or not node.is_string:
+            continue
+        repository = automation.repository_of(policy)
+        if repository is not None and repository.text("spec", "image") == name:
+            return True
+    return False
 
 
 def _enter(images: list[Image], image: Image) -> None:
