@@ -312,11 +312,13 @@ TOLD = (
 """Differences to the release that no definition can say, or that depend on what other services need."""
 
 
-@settings(examples(25), deadline=None)
+@settings(examples(25), deadline=None, derandomize=True)
 @given(services(), services("two"), platforms())
 def test_a_catalog_comes_back_from_its_own_output(
     one: dict[str, Any], two: dict[str, Any], platform: dict[str, Any]
 ) -> None:
+    # Of a table that releases carry in part, no tree tells what was left out of it, nor for whom.
+    platform["registries"].pop("emit", None)
     made = built_from({"catalog/a.yaml": document(one) + "---\n" + document(two), "platform.yaml": document(platform)})
     assume(not made.failed)
     with tempfile.TemporaryDirectory() as top:
