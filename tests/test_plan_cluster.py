@@ -715,7 +715,7 @@ def test_bot_pushes_where_the_platform_says(tmp_path: Path) -> None:
 
 @given(st.text(st.characters(exclude_categories=("Cs", "Cc")) | st.sampled_from("\n\t $"), min_size=1), st.booleans())
 def test_message_survives_byte_for_byte(text: str, substituted: bool) -> None:
-    message = "{{ range $o, $c := .Changed.Objects }}" + text.replace("{{", "{ {") + "{{ end }}$${ x $"
+    message = "{{ range $o, $c := .Changed.Objects }}" + text.replace("{", "{ ") + "{{ end }}$${ x $"
     platform = with_bot(f"  messageTemplate: {double_quoted(message)}\n")
     platform += "defaults: {substitute: [DOMAIN]}\n" if substituted else ""
     with tempfile.TemporaryDirectory() as folder:
