@@ -60,7 +60,8 @@ class _Import:
         made.left = collected.left
         if not collected.drafts:
             made.is_blocked = True
-            made.diagnostics.append(_nothing(listed, is_known=collected.is_known))
+            if all(fault.code != "R001" for fault in made.diagnostics):
+                made.diagnostics.append(_nothing(listed, is_known=collected.is_known))
             made.diagnostics = sorted(set(made.diagnostics))
             return made
         decided = Decisions(repository, collected.drafts, self.existing, made, target.root)

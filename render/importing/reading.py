@@ -16,6 +16,7 @@ from render.catalog import SUFFIXES, read_file, shown_path
 from render.diagnostics import Diagnostic
 from render.diff_nodes import markers_of
 from render.files import repository
+from render.structs import replace
 from render.yaml.source import Mapping, Node, Scalar, Sequence, Source, parse
 
 HELM, SOURCE, IMAGE, FLUX_KUSTOMIZE = (f"{name}.toolkit.fluxcd.io" for name in ("helm", "source", "image", "kustomize"))
@@ -147,7 +148,7 @@ class Reading:
                 self.progress(number, len(listed))
             if faults:
                 # Too large, or no text: of a file that cannot matter nothing is said.
-                made.diagnostics += (fault for fault in faults if fault.code == "R001")
+                made.diagnostics += (_unread(fault) for fault in faults if fault.code == "R001")
                 continue
             if _INSTALL.match(source.text):
                 version = _VERSION.search(source.text)
@@ -263,3 +264,8 @@ def lines_of(node: Node) -> Iterable[int]:
     elif type(node) is Mapping:
         for _, value in node.entries:
             yield from lines_of(value)
+
+
+def _unread(fault: Diagnostic) -> Diagnostic:
+    """Return the fault of a file that cannot be read, as it matters here."""
+    return replace(fault, cause="what it holds is not imported", hint="make it readable, or name another path")
