@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".yaml", ".yml")
 # What no comment of a YAML file can hold: controls, line ends, and bytes that are not UTF-8 (surrogates in Python).
-_ODD_NAME = lazy("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+_ODD_NAME = lazy(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
 @struct()

@@ -125,7 +125,7 @@ def rewrite(made: Rewrite, placed: PlacedTable, named: str) -> None:
     table = Table(placed.entries)
     try:
         found = _images(documents, table)
-        outcomes = [table.apply(image.value.text, double=image.doubled) for image in found]  # type: ignore[attr-defined]
+        outcomes = [table.apply(image.value.text, double=image.doubled) for image in found]
     except OverrideFailure as failure:
         root = documents[failure.document or 0].root
         hint = "move the object into another file"

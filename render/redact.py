@@ -32,7 +32,7 @@ _INNER_DATA = lazy(r"""[{,]\s*["']?(?:data|stringData)["']?\s*:""")
 _ENTRY = lazy(r"( +[^:\n]+:)(?:\s.*)?")
 _NESTED = lazy(r"""\s*(?:- |-$|(?:[^\s"'#][^#]*|"[^"]*"|'[^']*'):(?:\s|$))""")
 # Controls of terminals and of writing direction, what ends a line, and what UTF-8 cannot carry.
-_UNPRINTABLE = lazy("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]")
+_UNPRINTABLE = lazy(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
 def printable(text: str) -> str:

@@ -187,7 +187,8 @@ def _send(handle: int, value: Any) -> None:
     data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     view = memoryview(len(data).to_bytes(_LENGTH, "little") + data)
     while view:
-        view = view[os.write(handle, view) :]
+        written = os.write(handle, view)
+        view = view[written:]
 
 
 def _receive(worker: _Worker) -> Any:

@@ -156,7 +156,8 @@ def replace(folder: str, name: str, data: bytes, mode: int | None = None) -> Non
                 os.fchmod(handle, mode)
             view = memoryview(data)
             while view:
-                view = view[os.write(handle, view) :]
+                written = os.write(handle, view)
+                view = view[written:]
         finally:
             os.close(handle)
         os.replace(temporary, f"{folder}/{name}")

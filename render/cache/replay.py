@@ -136,7 +136,8 @@ def _tell(code: int, parts: Sequence[tuple[int, bytes]]) -> int:
         view = memoryview(data)
         try:
             while view:
-                view = view[os.write(handle, view) :]
+                written = os.write(handle, view)
+                view = view[written:]
         except BrokenPipeError:
             # Nobody reads on; click takes that for a fault too.
             return 1

@@ -164,7 +164,8 @@ def _read(handle: int, size: int) -> bytes:
 def _write(handle: int, data: bytes | memoryview) -> None:
     view = memoryview(data)
     while view:
-        view = view[os.write(handle, view) :]
+        written = os.write(handle, view)
+        view = view[written:]
 
 
 def _make(parent: str) -> None:

@@ -6,7 +6,7 @@ kustomize 5.7.1 and 5.8.1.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from render.flux.overrides import Entry, OverrideFailure, Path, Step, Table
 
@@ -122,7 +122,7 @@ class Image(NamedTuple):
     path: Path
     """From the document's root."""
     doubled: bool
-    value: object
+    value: Any
     """The scalar that stands there."""
 
 

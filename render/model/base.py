@@ -7,13 +7,20 @@ importing pydantic.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-Free = dict[str, Any]
-"""A mapping that is carried as written."""
+if TYPE_CHECKING:
+    from render.yaml.nodes import Mapping
+
+if TYPE_CHECKING:
+    # What the reader makes of it.
+    Free: TypeAlias = Mapping
+else:
+    Free = dict[str, Any]
+    """A mapping that is carried as written."""
 
 Duration = Annotated[str, Field(pattern=r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$")]
 """A Flux duration: Go's units up to hours, no sign, no days."""

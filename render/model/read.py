@@ -8,11 +8,11 @@ or value without a described form is carried as its source node. `x-octal` lets 
 from __future__ import annotations
 
 import re
-from functools import cached_property
 from typing import Any
 
 from render.model import wording
-from render.model.record import INVALID, Check, Invalid, Reader, Record, Schema
+from render.model.fields import Record
+from render.model.record import INVALID, Check, Invalid, Reader, Schema
 from render.model.text import TextCheck
 from render.patterns import lazy
 from render.yaml import scalar
@@ -193,30 +193,36 @@ class ObjectCheck(Check):
         self.unlisted: frozenset[str] = frozenset(schema.get("x-unlisted", ()))
         """Fields that have a place of their own elsewhere: no suggestion names them."""
         self._from = schema, defs, made
+        self._fields: dict[str, tuple[str, Check]] | None = None
+        self._given: dict[str, Any] | None = None
+        self._records: list[tuple[str, ObjectCheck]] = []
 
-    @cached_property
+    @property
     def fields(self) -> dict[str, tuple[str, Check]]:
         """Attribute and check of each field, made when the first such mapping is met: most never are."""
-        schema, defs, made = self._from
-        return {name: (snake_case(name), _compile(inner, defs, made)) for name, inner in schema["properties"].items()}
+        found = self._fields
+        if found is None:
+            schema, defs, made = self._from
+            properties: dict[str, Schema] = schema["properties"]
+            found = {name: (snake_case(name), _compile(inner, defs, made)) for name, inner in properties.items()}
+            self._fields = found
+        return found
 
-    @cached_property
+    @property
     def defaults(self) -> dict[str, Any]:
-        """The value of each optional field that is absent."""
-        properties = self._from[0]["properties"]
-        return {
-            attribute: properties[name].get("default")
-            for name, (attribute, _) in self.fields.items()
-            if name not in self.required
-        }
-
-    @cached_property
-    def records(self) -> list[tuple[str, ObjectCheck]]:
-        """The defaults that are records, which are made anew."""
-        checks = {attribute: check for attribute, check in self.fields.values() if isinstance(check, ObjectCheck)}
-        return [
-            (name, checks[name]) for name, value in self.defaults.items() if name in checks and isinstance(value, dict)
-        ]
+        """The value of each optional field that is absent; those that are records are made anew."""
+        given = self._given
+        if given is None:
+            properties = self._from[0]["properties"]
+            given = {}
+            for name, (attribute, check) in self.fields.items():
+                if name in self.required:
+                    continue
+                value = given[attribute] = properties[name].get("default")
+                if isinstance(check, ObjectCheck) and isinstance(value, dict):
+                    self._records.append((attribute, check))
+            self._given = given
+        return given
 
     def empty(self) -> Record:
         """Return the record of an absent mapping."""
@@ -224,7 +230,7 @@ class ObjectCheck(Check):
 
     def _defaults(self) -> dict[str, Any]:
         made = self.defaults.copy()
-        for name, record in self.records:
+        for name, record in self._records:
             made[name] = record.empty()
         return made
 

@@ -6,22 +6,9 @@ from typing import Any
 
 from render.diagnostics import Diagnostic
 from render.model.wording import kind_of
-from render.yaml.source import Mapping, Node, Scalar, Sequence, Source
+from render.yaml.source import Node, Scalar, Sequence, Source
 
 Schema = dict[str, Any]
-
-
-class Record:
-    """The checked fields of one mapping as attributes (snake_case), with defaults filled in."""
-
-    node: Mapping | None
-
-    def __init__(self, fields: dict[str, Any], node: Mapping | None) -> None:
-        self.__dict__.update(fields)
-        self.node = node
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(name)
 
 
 class Invalid:

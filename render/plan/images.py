@@ -157,7 +157,7 @@ class Images:
         self.is_machine = self.service.kind == "vm"
         values = self.service.values
         self.values: Node | None = values if isinstance(values, Mapping) else None
-        self.objects: list[Node] = list(self.service.extra_objects)  # type: ignore[arg-type]
+        self.objects: list[Node] = list(self.service.extra_objects)
         self.entries: list[dict[str, Any]] = []
         """Our own `images` entries in the release's post-renderers."""
         self.marks_objects: set[int] = set()
@@ -342,7 +342,7 @@ class Images:
             plan.reference = Reference(plan.reference.name, tag, digest)
 
     def _check_bare_digest(self, plan: ImagePlan) -> None:
-        if not plan.is_bare_digest or plan.shape in (*WHOLE_SHAPES, "postRenderer"):
+        if not plan.is_bare_digest or plan.shape in WHOLE_SHAPES or plan.shape == "postRenderer":
             return
         if plan.holds_digest(repository=False):
             return

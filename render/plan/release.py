@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from render.catalog import Definition
@@ -23,11 +24,7 @@ from render.yaml.emit import Commented
 from render.yaml.source import Mapping, Node, Scalar, Sequence, Source
 
 if TYPE_CHECKING:
-    from functools import cache
-
     from render.model.read import Check
-else:
-    from functools import cache
 
 RESERVED = {
     "chartRef": "write `source.chart`",

@@ -297,11 +297,12 @@ class Charts:
         strange += ["name", "version", "versionRange", "valuesFiles"] if by_ref else []
         given = [field for field in dict.fromkeys(strange) if self._is_given(field)]
         for field in given:
+            is_said = by_ref or field == "ref" or field in ACCESS
             self.report.error(
                 "R204",
                 node_at(self.node, field),
                 f"`source.chart.{field}` does not go with a {source.kind} that exists",
-                cause="the object itself says it" if by_ref or field in ("ref", *ACCESS) else "it has no such field",
+                cause="the object itself says it" if is_said else "it has no such field",
                 hint="remove it",
             )
         needed = "path" if by_path else None if by_ref else "name"

@@ -243,8 +243,8 @@ class Machine(Part):
             return None
         owned = False
         for path, own in OWN_FIELDS.items():
-            found = node_at(self.vm.spec, *path[:-1])  # type: ignore[arg-type]
-            if paths.find(self.vm.spec, path) is None or not isinstance(found, Mapping):  # type: ignore[arg-type]
+            found = node_at(self.vm.spec, *path[:-1])
+            if paths.find(self.vm.spec, path) is None or not isinstance(found, Mapping):
                 continue
             owned = True
             self.report.error(

@@ -235,7 +235,7 @@ class Plain(Part):
             )
             return
         strategy = self.workload.strategy
-        kind = strategy.text("type") if isinstance(strategy, Mapping) else None
+        kind: str | None = strategy.text("type") if isinstance(strategy, Mapping) else None
         if kind == "Recreate":
             self.report.error(
                 "R403",

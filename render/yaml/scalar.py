@@ -49,7 +49,7 @@ _PLAIN = lazy(
 )
 # What ends a line, and what go-yaml's reader refuses (DEL among it).
 _BREAKS = lazy("[\n\r\x85\u2028\u2029]")
-_UNREADABLE = lazy("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufeff\ufffe\uffff]")
+_UNREADABLE = lazy(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufeff\ufffe\uffff]")
 _UNCARRIED = lazy("[\x7f-\x84\x86-\x9f\ufffe\uffff]")
 _MAX_KEY = 1024
 
@@ -263,7 +263,7 @@ def double_quoted(text: str) -> str:
             text = text.replace("\\", "\\\\").replace('"', '\\"')
     else:
         for position, character in enumerate(text):
-            if "\ud800" <= character <= "\udfff":
+            if 0xD800 <= ord(character) <= 0xDFFF:
                 raise ValueError(f"a lone surrogate at character {position + 1} is no text")
         if text[0] == "\ufeff":
             # go-yaml escapes every character of a text that starts with a byte order mark.
