@@ -104,9 +104,9 @@ def read(path: Path, stdin: BinaryIO) -> Rewrite:
         return Rewrite(Source(shown, ""), diagnostics=[fault])
     try:
         text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        place = Location(shown, data.count(b"\n", 0, error.start) + 1)
-        message = f"byte 0x{data[error.start]:02x} is not UTF-8"
+    except UnicodeDecodeError as unread:
+        place = Location(shown, data.count(b"\n", 0, unread.start) + 1)
+        message = f"byte 0x{data[unread.start]:02x} is not UTF-8"
         return Rewrite(Source(shown, ""), diagnostics=[Diagnostic(place, "R001", message, hint="save it as UTF-8")])
     return Rewrite(Source(shown, text.removeprefix(_BOM)), data, data)
 

@@ -89,10 +89,10 @@ def read_json_table(text: str, name: str) -> TableFile:
     hint = 'write `[{"name": "…", "newName": "…"}]`'
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
-    except json.JSONDecodeError as error:
-        after = error.msg == "Extra data"
-        message = "nothing may stand after the list" if after else f"not JSON: {error.msg[0].lower()}{error.msg[1:]}"
-        made.diagnostics = [source.fault("R802", Scalar("", "", error.lineno, error.colno), message, hint=hint)]
+    except json.JSONDecodeError as unread:
+        after = unread.msg == "Extra data"
+        message = "nothing may stand after the list" if after else f"not JSON: {unread.msg[0].lower()}{unread.msg[1:]}"
+        made.diagnostics = [source.fault("R802", Scalar("", "", unread.lineno, unread.colno), message, hint=hint)]
         return made
     except (ValueError, RecursionError) as error:
         told = "too many lists in each other" if isinstance(error, RecursionError) else f"not JSON: {error}"

@@ -185,8 +185,8 @@ def decode_tags(data: bytes) -> list[str]:
         return read_tags(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise ValueError(f"byte 0x{data[error.start]:02x} is not UTF-8") from error
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"the JSON does not parse: {error}") from error
+    except (json.JSONDecodeError, RecursionError) as unread:
+        raise ValueError(f"the JSON does not parse: {unread}") from unread
 
 
 def read_tags(text: str) -> list[str]:

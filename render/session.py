@@ -148,12 +148,12 @@ class Session:
         visit: Callable[[ServicePlan], None] | None = None,
     ) -> Build:
         """Render the catalog, and find the output root; the options of `named` must name services."""
-        from render.build import build
+        from render.build import build as build_all
 
         inputs = self.inputs
         reset = frozenset(inputs.reset_tags)
         with progress("planning services") as step:
-            made = build(
+            made = build_all(
                 inputs.catalog,
                 inputs.platform_path,
                 automation=inputs.automation,
@@ -385,9 +385,9 @@ def guarded(command: Callable[[], object]) -> int:
         command()
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else 0 if error.code is None else 1
-    except WorkerError as error:
+    except WorkerError as ended:
         tell(
-            f"error: {error}; nothing was written\nhint: run it again, or with `--jobs 1`, which needs less memory\n",
+            f"error: {ended}; nothing was written\nhint: run it again, or with `--jobs 1`, which needs less memory\n",
             error=True,
         )
         return EXIT_PROBLEMS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from render.build import Build, build
 from render.catalog import Definition
@@ -44,8 +44,15 @@ class Cluster:
     """One platform file with its rendering."""
 
     made: Build
-    context: Context
+    planned: Context | None
+    """None without a sound platform file: the build has failed then."""
     path: Path
+
+    @property
+    def context(self) -> Context:
+        """What its services are planned in."""
+        assert self.planned is not None
+        return self.planned
 
 
 def open_cluster(catalog: Path, path: Path, out: Path | None, *, automation: bool) -> Cluster:
@@ -58,8 +65,7 @@ def open_cluster(catalog: Path, path: Path, out: Path | None, *, automation: boo
     platform = made.platform
     committed = Committed(made.root) if made.root is not None else None
     entries = (platform.platform.registries.image_overrides or []) if platform is not None else []
-    # Without a platform file the build has failed, and nobody asks the context.
-    context = Context(cast("Any", platform), entries, Table(made.table), automation, committed)
+    context = Context(platform, entries, Table(made.table), automation, committed) if platform is not None else None
     return Cluster(made, context, path)
 
 

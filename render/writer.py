@@ -51,7 +51,10 @@ def lock(root: Path) -> Iterator[list[Diagnostic]]:
         handle = _open(root)
     except OSError as error:
         told = f"cannot make or lock the output root: {reason_of(error)}"
-        yield [Diagnostic(Location(shown_path(root)), "R508", told, hint="set the permissions, or name another folder")]
+        hint = "set the permissions, or name another folder"
+        faults = [Diagnostic(Location(shown_path(root)), "R508", told, hint=hint)]
+    if faults:
+        yield faults
         return
     try:
         yield []

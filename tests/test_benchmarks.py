@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.compiled import interpreted
+
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 HELM = os.environ.get("RENDER_HELM")
 
@@ -61,6 +63,7 @@ def test_a_service_is_the_same_text_for_every_number_of_services(tmp_path: Path)
     assert texts[0] == texts[1]
 
 
+@interpreted
 def test_every_stage_of_the_profile_takes_part_in_a_build(tmp_path: Path) -> None:
     told = run("stages.py", "--n", "3", "--work", str(tmp_path))
 

@@ -15,6 +15,7 @@ import pytest
 
 from render.cache import store
 from tests import forked
+from tests.compiled import interpreted
 from tests.project import PLATFORM, project
 
 CHART = "source: {chart: {url: https://charts.example, name: web, version: 1.0.0}}"
@@ -387,6 +388,7 @@ LOCAL = {
 }
 
 
+@interpreted
 @pytest.mark.parametrize(("name", "old", "new"), LOCAL.values(), ids=LOCAL)
 def test_an_edit_that_concerns_one_service_plans_that_service(pair: Repository, name: str, old: str, new: str) -> None:
     rewrite(pair, name, old, new)
@@ -428,6 +430,7 @@ def test_an_edit_that_reaches_further_reads_all(pair: Repository, name: str, old
     assert pair.take("build") == ""
 
 
+@interpreted
 def test_a_value_of_the_bot_is_kept_through_an_edit(pair: Repository) -> None:
     rewrite(pair, "apps/redis/helmrelease.yaml", "1.2.3", "1.5.0")
     assert pair.take("build") == ""
@@ -451,6 +454,7 @@ def test_an_edit_beside_a_change_of_the_tree_reads_all(pair: Repository) -> None
     assert pair.take("check") == ""
 
 
+@interpreted
 def test_several_edits_at_once(pair: Repository) -> None:
     rewrite(pair, "catalog/redis.yaml", "a: 1", "a: 2")
     rewrite(pair, "catalog/web.yaml", "a: 1", "a: 3")

@@ -131,7 +131,7 @@ def test_bug_exits_3_and_says_that_the_input_is_not_at_fault(tmp_path: Path, mon
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr("render.build.build", broken)
+    monkeypatch.setattr("render.model.fields.Record.__init__", broken)
 
     ran = web(tmp_path).run("build")
 

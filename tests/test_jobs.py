@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import render.outcome
 from render.build import Build, build
 from render.files import Seen
+from render.model.fields import Record
 from render.outcome import MANY_FILES, MOST_JOBS, jobs_for, split
 from tests import forked
 from tests.project import PLATFORM, project
@@ -158,16 +158,22 @@ def test_small_catalogs_are_left_to_one_process() -> None:
     assert 1 <= jobs_for(100 * MANY_FILES) <= MOST_JOBS
 
 
+def at_services(act: Callable[[str], object]) -> None:
+    """Let something happen where a service is read, whose name it is given."""
+    made = Record.__init__
+
+    def make(record: Record, fields: dict[str, Any], node: Any) -> None:
+        if "depends_on" in fields:
+            act(fields["name"])
+        made(record, fields, node)
+
+    Record.__init__ = make  # type: ignore[method-assign]
+
+
 def slow() -> None:
-    """Begin a session of its own, and let plans take long."""
+    """Begin a session of its own, and let each service take long."""
     os.setsid()
-    planned = render.outcome.plan_service
-
-    def plan(*arguments: Any) -> Any:
-        time.sleep(0.2)
-        return planned(*arguments)
-
-    render.outcome.plan_service = plan
+    at_services(lambda _: time.sleep(0.2))
 
 
 def group(pid: int) -> list[int]:
@@ -220,19 +226,8 @@ def test_no_process_outlives_one_that_is_killed(tmp_path: Path) -> None:
 
 
 def failing(act: Callable[[], object]) -> Callable[[], None]:
-    """Let something happen where the last service of the catalog is planned."""
-
-    def first() -> None:
-        planned = render.outcome.plan_service
-
-        def plan(context: Any, definition: Any, header: Any) -> Any:
-            if header.name == "s29":
-                act()
-            return planned(context, definition, header)
-
-        render.outcome.plan_service = plan
-
-    return first
+    """Let something happen where the last service of the catalog is read."""
+    return lambda: at_services(lambda name: name == "s29" and act())
 
 
 def test_a_process_that_is_killed_is_an_error(tmp_path: Path) -> None:

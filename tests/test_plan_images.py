@@ -1288,7 +1288,7 @@ def planned(folder: Path, text: str) -> Images:
     where = project(folder, {"catalog/web.yaml": text}).folder
     platform, _ = read_platform(where / "platform.yaml")
     assert platform is not None
-    definition = read_definitions(where / "catalog/web.yaml", "catalog/web.yaml").definitions[0]
+    definition = read_definitions(str(where / "catalog/web.yaml"), "catalog/web.yaml").definitions[0]
     context = Context(platform, [], Table(()), True)
     report = Report(definition.source)
     images = Images(context, definition, None, report)

@@ -45,7 +45,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built from a copy that holds nothing that an earlier build left in the checkout."""
     folder = tmp_path_factory.mktemp("source") / "render"
     folder.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
         (folder / name).write_bytes((ROOT / name).read_bytes())
     for name in ("render", "templates"):
         copytree(ROOT / name, folder / name, ignore=ignore_patterns("__pycache__"))

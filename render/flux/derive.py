@@ -145,10 +145,13 @@ def _extract(pattern: Pattern, extract: str) -> Iterator[Finding]:
 
 
 def _semver(text: str, tag: str, value: str | None, channel: str) -> Iterator[Finding]:
+    fault = ""
     try:
         constraint = Constraint.parse(text)
     except RangeError as error:
-        yield Finding("error", "range-syntax", str(error), "write a range such as `1.x`, `~1.2` or `>=1.2.0 <2.0.0`")
+        fault = str(error)
+    if fault:
+        yield Finding("error", "range-syntax", fault, "write a range such as `1.x`, `~1.2` or `>=1.2.0 <2.0.0`")
         return
     if constraint.is_empty:
         message = f"no version at all lies in the range `{text}`, so the policy selects nothing"
@@ -160,10 +163,10 @@ def _semver(text: str, tag: str, value: str | None, channel: str) -> Iterator[Fi
         return
     try:
         version = parse_version(value)
-    except VersionError as error:
-        message = (
-            str(error) if value == tag else f"{error}, and that is what `extract` makes of the current tag `{tag}`"
-        )
+    except VersionError as unparsable:
+        fault = str(unparsable)
+    if fault:
+        message = fault if value == tag else f"{fault}, and that is what `extract` makes of the current tag `{tag}`"
         yield Finding("error", "tag-unparsable", message, f"write {suggest_filter(tag)}")
         return
     what = f"`{tag}`" if value == tag else f"`{tag}`, which is `{value}` to the policy"
@@ -225,12 +228,13 @@ def _ordered(kind: str, order: str, filter_tags: Mapping[str, Any], value: str |
 def _numerical(pattern: str, extract: str, value: str | None) -> Iterator[Finding]:
     digits = "capture digits alone, as in `(?P<n>[0-9]+)`, and write `extract: $n`"
     if value is not None:
+        fault = ""
         try:
             number = parse_number(value)
         except ValueError as error:
-            yield Finding(
-                "error", "tag-not-numeric", f"{error}, and one such tag makes a numerical policy fail", digits
-            )
+            fault = f"{error}, and one such tag makes a numerical policy fail"
+        if fault:
+            yield Finding("error", "tag-not-numeric", fault, digits)
             return
         if not abs(number) < EXACT_BELOW:
             message = f"`{value}` is not below 2^53, from where on neighbours are equal to a numerical policy"

@@ -105,9 +105,9 @@ def select(
     else:
         try:
             candidates = _filter(stored, filter_tags, rejected)
-        except PatternError as error:
+        except PatternError as broken:
             pattern = filter_tags.get("pattern") or ""
-            text = f"failed to filter tags: invalid regular expression pattern '{pattern}': {error.upstream}"
+            text = f"failed to filter tags: invalid regular expression pattern '{pattern}': {broken.upstream}"
             return Selection(None, (), text, (), ())
     if not candidates:
         return Selection(None, (), "version list argument cannot be empty", (), tuple(rejected))

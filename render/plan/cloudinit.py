@@ -162,8 +162,8 @@ class GuestData:
         try:
             window = self.vm.reboot.window
             spread = timespan(parse_duration(WINDOW if window is None else window) // 10**6)
-        except DurationError as error:
-            self._refuse_cadence(node_at(self.node, "reboot", "window"), "vm.reboot.window", str(error))
+        except DurationError as unread:
+            self._refuse_cadence(node_at(self.node, "reboot", "window"), "vm.reboot.window", str(unread))
         more = reboots(os, events, spread)
         made.packages += more.packages
         made.files += more.files

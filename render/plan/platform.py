@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from render.catalog import PlatformFile
-from render.diagnostics import Diagnostic
+from render.diagnostics import Diagnostic, Location
 from render.flux.api import OBJECTS, Schema
 from render.flux.override_lint import Finding, lint
 from render.flux.overrides import Entry as OverrideEntry
@@ -151,9 +151,9 @@ def check_table(report: Report, node: Node | None, name: str) -> None:
     for finding in lint([_raw(item) for item in node.items]):
         where = _entry_node(node, finding)
         tell = report.error if finding.severity == "error" else report.warn
-        related = ()
+        related: tuple[tuple[Location, str], ...] = ()
         if finding.related is not None:
-            related = ((report.source.place(node.items[finding.related]), "the other one"),)  # type: ignore[assignment]
+            related = ((report.source.place(node.items[finding.related]), "the other one"),)
         tell(
             "R601",
             where,

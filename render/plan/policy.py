@@ -200,8 +200,8 @@ class Policies:
             field = self._field_of(update, error)
             self.report.error("R703", self._field(image, field), f"`{image.label}`: {error.reason}", hint=error.advice)
             return None
-        except RangeError as error:
-            self._refuse_range(image, update, error)
+        except RangeError as unread:
+            self._refuse_range(image, update, unread)
             return None
         failed = False
         for finding in self_test(derived, tag):

@@ -61,15 +61,15 @@ class _Composer:
             return [], [*self.faults, _syntax_fault(self.source, error)]
         except YAMLError:
             return [], [*self.faults, _character_fault(self.source)]
-        except _TooLargeError as error:
+        except _TooLargeError as large:
             fault = self.source.fault(
                 "R005",
-                error.node,
-                error.problem,
+                large.node,
+                large.problem,
                 cause="readers give up on deeper trees"
-                if error.deep
+                if large.deep
                 else "a small file of aliases can unfold into gigabytes",
-                hint="flatten the value" if error.deep else "write the values out, or split the service",
+                hint="flatten the value" if large.deep else "write the values out, or split the service",
             )
             return [], [*self.faults, fault]
         return documents, self.faults

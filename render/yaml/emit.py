@@ -27,6 +27,9 @@ class Marked:
         self.marker = marker
         """`namespace:policy[:tag|:name|:digest]`; None writes no marker."""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return Marked, (self.text, self.marker)
+
 
 @final
 class Commented:
@@ -37,6 +40,9 @@ class Commented:
     def __init__(self, comment: str, value: Value) -> None:
         self.comment = comment
         self.value = value
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Commented, (self.comment, self.value)
 
 
 Value = str | int | bool | None | Marked | Commented | Node | dict[str, "Value"] | list["Value"]

@@ -25,6 +25,9 @@ class Scalar:
         self.column = column
         self.length = length
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return Scalar, (self.text, self.style, self.line, self.column, self.length)
+
     @property
     def is_null(self) -> bool:
         """Whether both readers take it for null."""
@@ -55,6 +58,9 @@ class Mapping:
         self.key_node: Scalar | None = None
         """The key it was first the value of: where a fault of the whole mapping is shown."""
         self._index: dict[str, int] | None = None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Mapping, (self.entries, self.line, self.column)
 
     def _position(self, key: str) -> int | None:
         if self._index is None or len(self._index) != len(self.entries):
@@ -100,6 +106,9 @@ class Sequence:
         self.weight = 1
         self.depth = 1
         self.key_node: Scalar | None = None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Sequence, (self.items, self.line, self.column)
 
 
 Node = Scalar | Mapping | Sequence
