@@ -59,9 +59,22 @@ schemas: $(RUNTIME) ## Write render/model/*.json from the models
 docs: $(DEVELOP) ## Write the generated parts of the documentation
 	$(BIN)/python -m render.docs
 
+.PHONY: compiled
+compiled: $(DEVELOP) ## Install render, compiled to machine code, into .venv/compiled
+	$(BIN)/python .ci/compiled.py --install .venv/compiled
+
+.PHONY: test-compiled
+test-compiled: $(DEVELOP) ## Run the tests on the compiled modules
+	$(BIN)/python .ci/compiled.py --ignore tests/data --ignore tests/real $(PYTEST_ARGS)
+
+.PHONY: data-compiled
+data-compiled: $(DEVELOP) ## Run the tests on the corpora of ../shared (or RENDER_SHARED) on the compiled modules
+	$(BIN)/python .ci/compiled.py tests/data $(PYTEST_ARGS)
+
+# In under three minutes, when the compiled modules are there.
 .PHONY: bench
-bench: $(DEVELOP) ## Time render against its peers (RENDER_HELM, RENDER_KUBECTL, RENDER_MAKEJINJA), in under three minutes
-	$(BIN)/python benchmarks/run.py --n 3 100 1000 --runs 7
+bench: compiled ## Time the compiled render against its peers (RENDER_HELM, RENDER_KUBECTL, RENDER_MAKEJINJA)
+	RENDER_COMMAND=$(CURDIR)/.venv/compiled/bin/render $(BIN)/python benchmarks/run.py --n 3 100 1000 --runs 7
 
 .PHONY: constraints
 constraints: ## Write constraints.txt with the newest versions of everything
