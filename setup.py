@@ -48,6 +48,8 @@ follow_imports = skip
 """
 """The same result whatever is installed; `make types` is what checks the types."""
 
+FUTURE = "from __future__ import annotations\n"
+NAMES = "from typing import Any as _Any, ClassVar as _ClassVar, Final as _Final, TypeAlias as _TypeAlias\n"
 PURE_CALLS = frozenset(("bool", "end", "index", "len", "max", "min", "next", "start"))
 
 
@@ -72,15 +74,11 @@ def expand(text: str) -> str:
             for mark in node.decorator_list:
                 if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "struct":
                     changes += _written_out(node, mark)
+    changes += _constants(tree, lines)
     for first, end, new in sorted(changes, key=lambda change: change[:2], reverse=True):
         lines[first:end] = [new]
-    changed = "".join(lines)
-    if changes:
-        head = "from render.structs import "
-        changed = changed.replace(head, f"from typing import Any as _Any, ClassVar as _ClassVar\n{head}", 1)
-    return changed.replace("\nNode = Scalar | Mapping | Sequence\n", "\nNode: _TypeAlias = _Any\n").replace(
-        "\nfrom typing import final\n", "\nfrom typing import Any as _Any, TypeAlias as _TypeAlias, final\n"
-    )
+    changed = "".join(lines).replace("\nNode = Scalar | Mapping | Sequence\n", "\nNode: _TypeAlias = _Any\n")
+    return changed.replace(FUTURE, f"{FUTURE}{NAMES}", 1) if changed != text else text
 
 
 def _check(tree: ast.Module) -> None:
@@ -123,6 +121,21 @@ def _are_builtin(*kinds: str) -> bool:
 
 def _refuse(node: ast.AST, reason: str) -> NoReturn:
     raise SyntaxError(f"line {getattr(node, 'lineno', 0)}: {reason}")
+
+
+def _constants(tree: ast.Module, lines: list[str]) -> list[tuple[int, int, str]]:
+    """Return the changes that make the constants of a module final: others are looked up in a dict at each use."""
+    changes = []
+    changed = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+    for node in tree.body:
+        names = _bound(node) if isinstance(node, ast.Assign | ast.AnnAssign) else []
+        if len(names) != 1 or names[0].upper() != names[0] or names[0] in changed or node.value is None:
+            continue
+        line = lines[node.lineno - 1]
+        note = f"[{ast.unparse(node.annotation)}]" if isinstance(node, ast.AnnAssign) else ""
+        rest = line[line.index("=") :]
+        changes.append((node.lineno - 1, node.lineno, f"{names[0]}: _Final{note} {rest}"))
+    return changes
 
 
 def _bound(node: ast.AST) -> list[str]:

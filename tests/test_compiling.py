@@ -29,6 +29,8 @@ SETUP = _load()
 MODULES = [path.as_posix() for path in SETUP.compiled_modules()]
 
 STRUCTS = '''
+from __future__ import annotations
+
 from operator import attrgetter
 from render.structs import field, struct
 
@@ -67,7 +69,7 @@ def made(request: pytest.FixtureRequest) -> Iterator[Any]:
     sys.modules[module.__name__] = module
     text = SETUP.expand(STRUCTS) if request.param == "expanded" else STRUCTS
     assert ("@struct" in text) is (request.param == "as it is")
-    exec(compile(f"from __future__ import annotations\n{text}", "structs", "exec"), vars(module))
+    exec(compile(text, "structs", "exec"), vars(module))
     yield module
     del sys.modules[module.__name__]
 
@@ -130,6 +132,14 @@ def test_the_open_node_is_found() -> None:
     assert "\nNode: _TypeAlias = _Any\n" in SETUP.expand((ROOT / "render/yaml/nodes.py").read_text(encoding="utf-8"))
 
 
+def test_constants_are_final_and_variables_are_not() -> None:
+    head = "from __future__ import annotations\n\nA = 1\nB: int = 2\nC = 3\nd = 4\nE: int\n"
+    text = f"{head}\n\ndef f():\n    global C\n    C = 4\n"
+    expanded = SETUP.expand(text)
+
+    assert "\nA: _Final = 1\nB: _Final[int] = 2\nC = 3\nd = 4\nE: int\n" in expanded
+
+
 REFUSED = {
     "a call in a slice": ("def f(a, b):\n    return a[b.pop() :]\n", "line 2", "b.pop()"),
     "a name that is given in a slice": ("def f(a):\n    return a[(b := 1) :]\n", "line 2", "(b := 1)"),
@@ -157,7 +167,7 @@ def test_what_mypyc_makes_something_else_of_is_refused(text: str, line: str, wha
 
 ALLOWED = (
     "def f(a, b):\n    return a[len(b) :], a[: b.start()]\n",
-    "def f():\n    try:\n        g()\n    except OSError as e:\n        raise\n    except KeyError as e:\n        raise\n",
+    "def f():\n    try:\n        g()\n    except OSError as e:\n        h(e)\n    except KeyError as e:\n        h()\n",
     "def f():\n    from x import g\n    return g\n",
 )
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import random
 import re
 from typing import Any
@@ -307,3 +308,33 @@ def test_a_literal_block_is_one_that_kyaml_keeps(text: str, kept: bool) -> None:
 def test_only_what_kyaml_keeps_is_written_as_a_literal_block(text: str) -> None:
     assert ("a: |" in emit({"a": text})) == is_literal(text)
     assert_survives_the_bot(emit({"a": text, "zz": Marked("1.0", f"{MARK}:tag")}))
+
+
+MARKED = re.compile(r'"(?:[^"\\\n]|\\.)*"(?= # \{"\$imagepolicy": )')
+MARKED_LINES = st.lists(
+    st.sampled_from(
+        [
+            '"',
+            "\\",
+            "a",
+            "key: ",
+            "\n",
+            '"1.2.3"',
+            "'",
+            " ",
+            ' # {"$imagepolicy": ',
+            '"ns:web:tag"}\n',
+            "#",
+            '""',
+            '\\"',
+        ]
+    ),
+    max_size=14,
+).map("".join)
+
+
+@given(MARKED_LINES)
+def test_digest_leaves_out_what_stands_in_quotes_before_a_marker(body: str) -> None:
+    left = MARKED.sub('""', body)
+
+    assert digest_of(body) == hashlib.sha256(left.encode()).hexdigest()[:16]

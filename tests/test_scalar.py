@@ -240,3 +240,33 @@ def test_every_text_resolves(text: str) -> None:
     if kyaml.kind == "string":
         assert text == kyaml.value
     scalar.sigs_key(text)
+
+
+LIKE_NUMBERS = st.lists(
+    st.sampled_from(
+        ["0", "1", "9", "12", "2024", "-", "+", ".", ":", "_", "e", "o", "x", "b", "T", "Z", " ", "@", "/", "~"]
+    )
+    | st.sampled_from(
+        ["y", "no", "on", "null", "true", ".inf", "nan", "ghcr.io/a", "é", "\x7f", "\x85", "<<", "#", ": "]
+    ),
+    max_size=6,
+).map("".join)
+
+
+@given(LIKE_NUMBERS | st.text(max_size=8))
+def test_what_is_told_at_a_glance_is_what_the_readers_say(text: str) -> None:
+    carried = scalar.is_carried(text, plain=True)
+    kinds = {scalar.sigs(text).kind, scalar.kyaml(text).kind}
+
+    assert scalar.SOUND_VALUES[text] == (carried and not scalar.readers_differ(text))
+    assert scalar.is_plain_string(text) == (scalar.is_plain(text) and kinds == {"string"})
+
+
+@given(LIKE_NUMBERS | st.text(max_size=8))
+def test_a_string_is_written_so_that_it_is_read_as_itself(text: str) -> None:
+    written = scalar.quote(text)
+
+    assert written == text or written == scalar.double_quoted(text)
+    if written == text:
+        assert scalar.is_plain(text)
+        assert (scalar.sigs(text).kind, scalar.kyaml(text).kind) == ("string", "string")

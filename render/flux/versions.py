@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Literal
 
 from render.patterns import lazy
@@ -64,10 +65,15 @@ class FluxVersion:
 
     def since(self, minor: str) -> bool:
         """Say whether what came with `minor` (`2.8`) is there; raise VersionError for a text that is no version."""
-        return self.minor >= FluxVersion.parse(minor).minor
+        return self.minor >= _minor(minor)
 
     def __str__(self) -> str:
         return self.line if self.patch == _ANY_PATCH else f"{self.line}.{self.patch}"
+
+
+@lru_cache(16)
+def _minor(text: str) -> int:
+    return FluxVersion.parse(text).minor
 
 
 def hooks(version: FluxVersion) -> Hooks:

@@ -15,8 +15,16 @@ from render.patterns import lazy
 from render.yaml import scalar
 from render.yaml.source import Node, Scalar
 
-STRINGS = scalar.Memo(lambda text: scalar.is_plain_string(text) and not wording.SEXAGESIMAL.match(text))
+_BEGIN_NUMBERS = frozenset("0123456789+-")
+STRINGS = scalar.Memo(
+    lambda text: (
+        scalar.is_plain_string(text) and (text[0] not in _BEGIN_NUMBERS or wording.SEXAGESIMAL.match(text) is None)
+    )
+)
 """Whether any YAML reader takes a plain text for the string that it spells."""
+
+
+_MOST_MATCHED = 512
 
 
 class TextCheck(Check):
@@ -28,6 +36,8 @@ class TextCheck(Check):
         self.enum: list[str] | None = schema.get("enum")
         self.pattern: str | None = schema.get("pattern")
         self.regex: re.Pattern[str] | None = None
+        self.matched: set[str] = set()
+        """Texts that were found to match, such as the labels that many services share."""
         self.least: int = schema.get("minLength", 0)
         self.most: int | None = schema.get("maxLength")
 
@@ -54,9 +64,16 @@ class TextCheck(Check):
 
     def _matches(self, text: str) -> bool:
         assert self.pattern is not None
+        if text in self.matched:
+            return True
         if self.regex is None:
             self.regex = lazy(re.sub(r"\$\Z", r"\\Z", self.pattern), re.ASCII)
-        return self.regex.search(text) is not None
+        if self.regex.search(text) is None:
+            return False
+        if len(self.matched) >= _MOST_MATCHED:
+            self.matched.clear()
+        self.matched.add(text)
+        return True
 
     def _admits(self, text: str) -> bool:
         """Whether the text would do if it were quoted."""

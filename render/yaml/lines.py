@@ -8,7 +8,6 @@ scanner, where a scalar or collection of one line is concerned; tests read many 
 
 from __future__ import annotations
 
-import re
 from typing import final
 
 from render.patterns import lazy
@@ -19,8 +18,6 @@ MAX_DEPTH = 60
 MAX_FLOW_DEPTH = 20
 MAX_KEY = 128
 
-# Indentation; `- `, or a key that begins with a letter, its colon and a blank; and the rest.
-_LINE = lazy(r"( *)(?:(- )|([A-Za-z_][\w./-]*):(?: |(?=\n)))?(.*)\n", re.ASCII)
 _SINGLE_QUOTED = lazy(r"'((?:[^']|'')*)'")
 _AFTER = lazy(r" *(?: #.*)?\Z")
 _BEGINS_PLAIN = frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz./~")
@@ -92,16 +89,20 @@ class _Lines:
         # The innermost collection is in local variables: most lines are an entry of it.
         top, above = self._bottom(), self.above
         column, entries = -1, top.entries
-        for number, (indent, dash, key, rest) in enumerate(_LINE.findall(self.source.text), 1):
+        lines = self.lines = self.source.text.split("\n")
+        lines.pop()
+        for number, line in enumerate(lines, 1):
             if number <= self.read_to:
                 continue
-            at = len(indent)
+            rest = line.lstrip(" ")
+            at = len(line) - len(rest)
+            key = _key(rest)
             if not key:
-                if dash:
-                    found = self._item(top, rest, number, at)
+                if rest[:2] == "- ":
+                    found = self._item(top, rest[2:], number, at)
                 elif not rest or rest[0] == "#":
                     continue
-                elif rest == "---" and not indent and self._end(top):
+                elif rest == "---" and not at and self._end(top):
                     found = self._bottom()
                 else:
                     return None
@@ -129,10 +130,9 @@ class _Lines:
                     return None
             if top.waiting is not None:
                 top.end_value()
-            if not USUAL_KEYS[key]:
-                return None
             size = len(key)
             name = Scalar(key, "", number, at + 1, size)
+            rest = rest[size + 2 :]
             if not rest:
                 top.waiting = name
                 continue
@@ -194,7 +194,8 @@ class _Lines:
             above = _Open(column, sequence)
         assert type(above.node) is Sequence
         column += 2
-        _, dash, key, text = _LINE.findall(rest + "\n")[0]
+        after = rest.lstrip(" ")
+        dash, key = after[:2] == "- ", _key(after)
         if not dash and not key:
             value = self._value(rest, number, column, above.column)
             if value is None or value is _NOTHING:
@@ -209,10 +210,9 @@ class _Lines:
         self.above.append(above)
         top = _Open(column, inner)
         if dash:
-            return self._item(top, text, number, column) if len(self.above) < MAX_DEPTH else None
-        if not USUAL_KEYS[key]:
-            return None
+            return self._item(top, rest[2:], number, column) if len(self.above) < MAX_DEPTH else None
         name = Scalar(key, "", number, column + 1, len(key))
+        text = rest[len(key) + 2 :]
         blanks = len(text) - len(text.lstrip(" "))
         value = self._value(text[blanks:], number, column + len(key) + 2 + blanks, column)
         if value is None:
@@ -265,9 +265,6 @@ class _Lines:
     def _literal(self, rest: str, line: int, column: int, parent: int) -> Scalar | None:
         if rest not in ("|", "|-", "|+"):
             return None
-        if not self.lines:
-            self.lines = self.source.text.split("\n")
-            self.lines.pop()
         lines = self.lines
         first = lines[line] if line < len(lines) else ""
         depth = len(first) - len(first.lstrip(" "))
@@ -285,6 +282,15 @@ class _Lines:
             blank += 1
         ends = {"|": 1, "|-": 0, "|+": 1 + blank}[rest]
         return Scalar("\n".join(body) + "\n" * ends, "|", line, column)
+
+
+def _key(line: str) -> str:
+    """Return the usual key that a line without its indentation begins with, before `: ` or `:` at its end; or `""`."""
+    colon = line.find(":")
+    if colon <= 0 or (colon + 1 != len(line) and line[colon + 1] != " "):
+        return ""
+    key = line[:colon]
+    return key if USUAL_KEYS[key] else ""
 
 
 def _quoted(rest: str, line: int, column: int) -> Scalar | None:

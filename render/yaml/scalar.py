@@ -69,8 +69,11 @@ _TIMESTAMP = lazy(
 _WORDS = frozenset(("y", "yes", "true", "on", "n", "no", "false", "off", "null"))
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _SIMPLE = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-"
+_IN_WORDS = _SIMPLE + ":@"
+"""What stands in plain scalars that begin with a letter and hold no blank."""
+_BEGINS_SAFE = _LETTERS | frozenset("_/")
+_DIGITS = frozenset("0123456789")
 _SIMPLE_KEY = lazy(r"[A-Za-z_][A-Za-z0-9_./-]*\Z")
-_SAFE = lazy(r"[A-Za-z_/][A-Za-z0-9_./-]*\Z")
 _DURATION = lazy(r"(?:[0-9]+(?:\.[0-9]+)?(?:ms|s|m|h))+\Z")
 _URL = lazy(r"[a-z][a-z0-9+.-]*://[A-Za-z0-9._~/?#@!$&'()*+,;=%:-]*[A-Za-z0-9_~/=-]\Z")
 
@@ -197,7 +200,7 @@ class Memo(dict[str, bool]):
 @lru_cache(_CACHE)
 def is_plain_string(text: str) -> bool:
     """Whether both readers take the plain text for exactly the string it spells, so that it needs no quotes."""
-    if text[:1] in _LETTERS and text.isascii() and not text.strip(_SIMPLE):
+    if text[:1] in _LETTERS and not text.strip(_IN_WORDS) and text[-1] != ":":
         # Only words that begin with a letter are anything but strings.
         return text not in _SIGS_TRUE and text not in _SIGS_FALSE and text not in _NULLS
     return is_plain(text) and sigs(text).kind == "string" and kyaml(text).kind == "string"
@@ -226,8 +229,13 @@ def keys_differ(text: str) -> bool:
 
 
 def _is_sound_value(text: str) -> bool:
-    if text[:1] in _LETTERS and text.isascii() and text.isprintable():
-        return text not in _DIFFERING
+    if text.isascii() and text.isprintable():
+        first = text[:1]
+        if first in _LETTERS:
+            return text not in _DIFFERING
+        # Both resolve numbers alike, but for octal ones in old spellings; dates have a hyphen after four digits.
+        if first in _DIGITS and text[4:5] != "-" and (first != "0" or text[1:2] == "."):
+            return True
     return is_carried(text, plain=True) and not readers_differ(text)
 
 
@@ -246,7 +254,7 @@ def quote(text: str) -> str:
 
     The result is a value, or a key of up to 128 bytes, in a block collection.
     """
-    if _SAFE.match(text):
+    if text[:1] in _BEGINS_SAFE and not text.strip(_SIMPLE):
         return double_quoted(text) if text.lower() in _WORDS else text
     if _DURATION.match(text) or _URL.match(text):
         return text
