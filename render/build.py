@@ -14,7 +14,7 @@ from render.diagnostics import Diagnostic, Location
 from render.files import Seen, repository
 from render.flux.overrides import Entry, Table
 from render.flux.versions import hooks
-from render.headers import HEADER, OWNED, digest_of, text_of, with_header
+from render.headers import HEADER, OWNED, data_of, digest_of, with_header
 from render.identities import Identities, Owner
 from render.model.read import Record
 from render.outcome import Entered, FileOutcome, Outcome, OutOfOrderError, jobs_for, split
@@ -61,6 +61,8 @@ class Build:
     """Names of all services, disabled ones included."""
     paths: dict[str, str] = field(default_factory=dict)
     """The catalog file of each service, by its name; empty when nobody asked what was read."""
+    jobs: int = 1
+    """Processes that planned it."""
     automation: bool = True
     """Whether images are automated: with `--no-image-automation`, no policy is rendered."""
     root: Path | None = None
@@ -195,6 +197,7 @@ class _Builder:
             self._enter(outline(faulty))
         jobs = jobs or jobs_for(len(files))
         if jobs > 1 and len(files) >= jobs and self.context is not None and self.renderer.visit is None:
+            self.made.jobs = jobs
             self._run_workers(files, jobs)
         else:
             self._run_here(files)
@@ -311,8 +314,8 @@ class _Builder:
             self._identify(identity, owner if place is owner[1] else (outcome.name, place))
         for policy in outcome.policies:
             self._enter_policy(policy, outcome.name)
-        for path, text in outcome.files:
-            made.files.add(path, text)
+        for path, data in outcome.files:
+            made.files.add(path, data)
         made.foreign += outcome.foreign
         for source in outcome.shared:
             self.shared[(source.kind, source.namespace, source.name)] = source
@@ -414,7 +417,7 @@ class _Builder:
         name = Path(os.path.realpath(self.catalog)).name
         cluster = plan_cluster(context, name, self.rendered, shared, namespaces)
         for path, (label, documents) in cluster.files.items():
-            self.made.files.add(path, text_of(label, documents))
+            self.made.files.add(path, data_of(label, documents))
         if context.platform.flux.kustomizations == "all" and len(self.rendered) > MANY_SERVICES:
             source = context.file.source
             flux = context.file.root.get("flux")

@@ -33,7 +33,7 @@ class Seen:
         name, digest = os.fspath(path), digest_of(data)
         if self.files.setdefault(name, digest) != digest:
             self.is_plain = False
-        self.contents.add_data(name, data)
+        self.contents.add(name, data)
 
 
 def digest_of(data: bytes) -> bytes:

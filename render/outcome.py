@@ -11,7 +11,7 @@ from collections.abc import Callable, Container
 from typing import TYPE_CHECKING
 
 from render.diagnostics import Diagnostic, Location, RenderError
-from render.headers import text_of
+from render.headers import data_of
 from render.plan.cluster import kustomization
 from render.plan.context import Context, Header
 from render.plan.fluxtree import Rendered
@@ -38,8 +38,8 @@ class Outcome:
     name: str
     place: Location
     diagnostics: list[Diagnostic] = field(default_factory=list)
-    files: list[tuple[str, str]] = field(default_factory=list)
-    """Path below the root, and text."""
+    files: list[tuple[str, bytes]] = field(default_factory=list)
+    """Path below the root, and content in UTF-8."""
     foreign: list[tuple[str, Location]] = field(default_factory=list)
     identities: list[tuple[Identity, Location]] = field(default_factory=list)
     policies: list[PolicyName] = field(default_factory=list)
@@ -114,19 +114,19 @@ def _fill(made: Outcome, plan: ServicePlan) -> None:
     for stem in FILES:
         documents = plan.apps.get(stem)
         if documents:
-            made.files.append((f"apps/{name}/{stem}.yaml", text_of(plan.label, documents)))
+            made.files.append((f"apps/{name}/{stem}.yaml", data_of(plan.label, documents)))
             listed.append(f"{stem}.yaml")
     resources = listed + plan.resources
     has_apps = bool(resources or any(plan.kustomization.values()))
     if has_apps:
         document = kustomization(resources, plan.kustomization)
-        made.files.append((f"apps/{name}/kustomization.yaml", text_of(plan.label, [document])))
+        made.files.append((f"apps/{name}/kustomization.yaml", data_of(plan.label, [document])))
     held = [stem for stem in CONFIG_FILES if plan.configs.get(stem)]
     for stem in held:
-        made.files.append((f"configs/{name}/{stem}.yaml", text_of(plan.label, plan.configs[stem])))
+        made.files.append((f"configs/{name}/{stem}.yaml", data_of(plan.label, plan.configs[stem])))
     if held:
         document = kustomization([f"{stem}.yaml" for stem in held])
-        made.files.append((f"configs/{name}/kustomization.yaml", text_of(plan.label, [document])))
+        made.files.append((f"configs/{name}/kustomization.yaml", data_of(plan.label, [document])))
     made.foreign = [(f"apps/{name}/{file}", place) for file, place in plan.foreign]
     made.identities, made.policies, made.shared = plan.identities, plan.policies, plan.shared
     made.namespaces, made.kept, made.carries_table = plan.namespaces, plan.kept, plan.carries_table

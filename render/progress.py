@@ -16,6 +16,10 @@ _EVERY = 0.1
 _CLEAR = "\r\x1b[K"
 
 
+def pause() -> None:
+    """Let signals be seen between two steps of long work: compiled code does not look for them, and this is none."""
+
+
 @contextmanager
 def progress(label: str, stream: TextIO | None = None) -> Iterator[Step | None]:
     """Show how far some work is; yields None where there is no terminal, and nothing is shown then."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import IO
 
@@ -26,11 +27,7 @@ class Texts(Mapping[str, str]):
         if self._spool is not None:
             self._spool.close()
 
-    def add(self, path: str, text: str) -> None:
-        """Keep the text of a path."""
-        self.add_data(path, text.encode())
-
-    def add_data(self, path: str, data: bytes) -> None:
+    def add(self, path: str, data: bytes) -> None:
         """Keep the text of a path, in UTF-8."""
         self._size += len(data)
         if self._size <= self._limit:
@@ -49,10 +46,9 @@ class Texts(Mapping[str, str]):
         if isinstance(held, bytes):
             return held
         assert self._spool is not None
-        self._spool.seek(held >> _LENGTH_BITS)
-        data = self._spool.read(held & (1 << _LENGTH_BITS) - 1)
-        self._spool.seek(self._end)
-        return data
+        self._spool.flush()
+        # Processes that are forked share the position in a file, so there is none.
+        return os.pread(self._spool.fileno(), held & (1 << _LENGTH_BITS) - 1, held >> _LENGTH_BITS)
 
     def __getitem__(self, path: str) -> str:
         return self.data(path).decode()

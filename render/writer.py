@@ -6,18 +6,23 @@ import contextlib
 import errno
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from render.catalog import reason_of, shown_path
 from render.diagnostics import Diagnostic, Location
+from render.progress import pause
 
 if TYPE_CHECKING:
     from render.build import Build
     from render.progress import Step
     from render.tree import Changes
 
+Fault = tuple[str, str]
+"""The path of a file that cannot be written, and why."""
+FEWEST = 200
+"""Files for which another process is worth its start."""
 _SUFFIX = ".render-tmp"
 """Ends the names of temporary files: not .yaml or .yml, since the bot reads hidden files too."""
 
@@ -90,7 +95,8 @@ def write(build: Build, changes: Changes, root: Path, step: Step | None = None) 
     """Bring the tree to the build: content first, then kustomizations, then deletions; each file old or new.
 
     What a kustomization lists is there before it and goes after it, folders included: of those that are written the
-    inner ones come first, of those that are deleted the outer ones.
+    inner ones come first, of those that are deleted the outer ones. Content is written by as many processes as have
+    planned it.
 
     `step` is told how many files are written.
 
@@ -101,20 +107,162 @@ def write(build: Build, changes: Changes, root: Path, step: Step | None = None) 
     """
     top = os.fspath(root)
     pending = sorted((*changes.new, *changes.changed), key=_turn)
-    made: set[str] = set()
-    current = last = ""
-    try:
-        for index, path in enumerate(pending):
-            if step is not None:
-                step(index, len(pending))
-            current = path
+    lists = next((index for index, path in enumerate(pending) if _is_list(path)), len(pending))
+    parts = [pending[:lists]]
+    if build.jobs > 1 and lists >= build.jobs * FEWEST:
+        ends = [lists * (index + 1) // build.jobs for index in range(build.jobs)]
+        parts = [pending[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    writer = _Writer(build, top, len(pending), step)
+    helpers = _Helpers(writer, parts[1:])
+    with helpers:
+        fault = writer.write(parts[0])
+    if fault is None:
+        fault = helpers.faults[0] if helpers.faults else writer.write(pending[lists:])
+    if fault is None:
+        last = f"{top}/{pending[-1].rpartition('/')[0]}" if pending else ""
+        fault = _delete(top, (*sorted(changes.stale, key=_turn, reverse=True), *changes.leftovers), last)
+    if fault is None:
+        return []
+    path, reason = fault
+    return [
+        Diagnostic(
+            Location(shown_path(root / path)),
+            "R508",
+            f"cannot write the file: {reason}",
+            cause="some of the others are written, some are not; none is half-written",
+            hint="make room or set the permissions, then build again",
+        )
+    ]
+
+
+class _Writer:
+    """Writes files of a build, one after another."""
+
+    def __init__(self, build: Build, top: str, total: int, step: Step | None) -> None:
+        self.build = build
+        self.top = top
+        self.total = total
+        self.step = step
+        self.made: set[str] = set()
+        self.done = 0
+        self.parent = 0
+        """The process for which it writes, and without which it ends."""
+
+    def write(self, paths: list[str]) -> Fault | None:
+        """Write some files, until one cannot be written."""
+        for path in paths:
+            pause()
+            if self.parent and os.getppid() != self.parent:
+                break
+            if self.step is not None:
+                self.step(self.done, self.total)
+            self.done += 1
             folder, _, name = path.rpartition("/")
-            last = f"{top}/{folder}"
-            if folder not in made:
-                os.makedirs(last, exist_ok=True)
-                made.add(folder)
-            replace(last, name, build.files.data(path))
-        for path in (*sorted(changes.stale, key=_turn, reverse=True), *changes.leftovers):
+            try:
+                if folder not in self.made:
+                    os.makedirs(f"{self.top}/{folder}", exist_ok=True)
+                    self.made.add(folder)
+                replace(f"{self.top}/{folder}", name, self.build.files.data(path))
+            except OSError as error:
+                return path, reason_of(error)
+        return None
+
+
+class _Helpers:
+    """Forked processes that write a part of the files each; none outlives the block."""
+
+    def __init__(self, writer: _Writer, parts: list[list[str]]) -> None:
+        self.writer = writer
+        self.parts = parts
+        self.going: list[tuple[int, int, str]] = []
+        """Of each its number, where it tells what it could not write, and its first file."""
+        self.faults: list[Fault] = []
+        """What they could not write, once the block is left."""
+
+    def __enter__(self) -> _Helpers:
+        try:
+            for part in self.parts:
+                heard, told = os.pipe()
+                parent = os.getpid()
+                pid = os.fork()
+                if not pid:
+                    os.close(heard)
+                    _help(self.writer, part, told, parent)
+                os.close(told)
+                self.going.append((pid, heard, part[0]))
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        try:
+            while self.going and error is None:
+                pid, heard, first = self.going[0]
+                with os.fdopen(heard, "rb", closefd=False) as stream:
+                    data = stream.read()
+                _, status = os.waitpid(pid, 0)
+                del self.going[0]
+                os.close(heard)
+                fault = _outcome(first, data, os.waitstatus_to_exitcode(status))
+                if fault is not None:
+                    self.faults.append(fault)
+        finally:
+            self._stop()
+
+    def _stop(self) -> None:
+        """Let all end between two files."""
+        if not self.going:
+            return
+        import signal
+
+        for pid, _, _ in self.going:
+            os.kill(pid, signal.SIGINT)
+        for pid, heard, _ in self.going:
+            os.waitpid(pid, 0)
+            os.close(heard)
+        self.going = []
+
+
+def _help(writer: _Writer, part: list[str], told: int, parent: int) -> NoReturn:
+    """Write a part, tell of what could not be written, and end this process."""
+    code = 1
+    try:
+        writer.step, writer.parent = None, parent
+        fault = writer.write(part)
+        if fault is not None:
+            os.write(told, "\0".join(fault).encode("utf-8", "surrogateescape"))
+        code = 0
+    except KeyboardInterrupt:
+        code = 0
+    except BaseException:
+        import traceback
+
+        with contextlib.suppress(OSError):
+            os.write(2, traceback.format_exc().encode("utf-8", "replace"))
+    finally:
+        os._exit(code)
+
+
+def _outcome(first: str, data: bytes, code: int) -> Fault | None:
+    """Return what a process could not write, from what it told and how it ended."""
+    if code:
+        import signal
+
+        told = f"signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"exit code {code}"
+        return first, f"a process that wrote it and others has ended early, by {told}"
+    if not data:
+        return None
+    path, _, reason = data.decode("utf-8", "surrogateescape").partition("\0")
+    return path, reason
+
+
+def _delete(top: str, paths: Iterable[str], last: str) -> Fault | None:
+    """Delete files and the folders that are empty then, and sync the folder that changed last."""
+    current = ""
+    try:
+        for path in paths:
+            pause()
             current = path
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(f"{top}/{path}")
@@ -122,21 +270,17 @@ def write(build: Build, changes: Changes, root: Path, step: Step | None = None) 
         if last:
             _sync(last)
     except OSError as error:
-        return [
-            Diagnostic(
-                Location(shown_path(root / current)),
-                "R508",
-                f"cannot write the file: {reason_of(error)}",
-                cause="the files before it are written, those after it are not; none is half-written",
-                hint="make room or set the permissions, then build again",
-            )
-        ]
-    return []
+        return current or last.removeprefix(f"{top}/"), reason_of(error)
+    return None
+
+
+def _is_list(path: str) -> bool:
+    return path.endswith("/kustomization.yaml")
 
 
 def _turn(path: str) -> tuple[bool, int, str]:
     """Return what orders the files that are written."""
-    is_list = path.endswith("/kustomization.yaml")
+    is_list = _is_list(path)
     return is_list, -path.count("/") if is_list else 0, path
 
 

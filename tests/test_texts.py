@@ -12,7 +12,7 @@ from render.texts import Texts
 
 def test_small_texts_are_held_in_memory() -> None:
     made = Texts()
-    made.add("a", "é\n")
+    made.add("a", "é\n".encode())
 
     assert list(made) == ["a"]
     assert made["a"] == "é\n"
@@ -25,7 +25,7 @@ def test_large_texts_come_back_from_the_spool(files: dict[str, str]) -> None:
     made = Texts()
     made._size = texts.IN_MEMORY
     for path, text in files.items():
-        made.add(path, text)
+        made.add(path, text.encode())
 
     assert files == dict(made)
     assert len(files) == len(made)

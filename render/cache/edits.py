@@ -17,7 +17,7 @@ from render.build import prepare, told_once
 from render.cache import store
 from render.catalog import PlatformFile, definitions_of, prefixes, read_definitions
 from render.files import read_bytes
-from render.headers import text_of
+from render.headers import data_of
 from render.plan.context import Context, Header, header_of
 from render.renderer import Renderer
 from render.structs import replace, struct
@@ -159,8 +159,8 @@ class _Edits:
         for outcome in _outcomes(after):
             self.told += outcome.diagnostics
             self.made.taken |= outcome.taken
-            for name, text in outcome.files:
-                self.made.files.add(name, text)
+            for name, data in outcome.files:
+                self.made.files.add(name, data)
         self._replace_kept(_kept(before), _kept(after))
 
     def _replace_kept(self, before: Kept, after: Kept) -> None:
@@ -188,9 +188,9 @@ def _facts(file: FileOutcome) -> list[tuple[Any, ...]]:
     return [_service(entered) for entered in file.services]
 
 
-def _source(plan: SourcePlan) -> str:
+def _source(plan: SourcePlan) -> bytes:
     common = {"name": plan.name, "namespace": plan.namespace, "labels": None, "annotations": None}
-    return text_of("", [(plan.template, {**common, **plan.spec})])
+    return data_of("", [(plan.template, {**common, **plan.spec})])
 
 
 def _service(entered: Entered) -> tuple[Any, ...]:
@@ -201,18 +201,18 @@ def _service(entered: Entered) -> tuple[Any, ...]:
         return head, edges
     if outcome.rendered is None or outcome.noted is not None:
         raise _ElsewhereError
-    texts = dict(outcome.files)
-    if any("ImagePolicy" in text for path, text in texts.items() if path.endswith("/extra.yaml")):
+    files = dict(outcome.files)
+    if any(b"ImagePolicy" in data for path, data in files.items() if path.endswith("/extra.yaml")):
         # Files of people may lean on it.
         raise _ElsewhereError
-    source = texts.get(f"apps/{outcome.name}/source.yaml", "")
+    source = files.get(f"apps/{outcome.name}/source.yaml", b"")
     rendered = outcome.rendered
     return (
         head,
         edges,
-        list(texts),
+        list(files),
         # Another service may take its chart from there.
-        [line for line in source.split("\n") if "url:" in line],
+        [line for line in source.split(b"\n") if b"url:" in line],
         [path for path, _ in outcome.foreign],
         [identity for identity, _ in outcome.identities],
         [(policy.name, policy.owner) for policy in outcome.policies],

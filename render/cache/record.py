@@ -59,7 +59,7 @@ def keep(
         tree = _Tree(os.fspath(places[2]), made, changes)
         head = {**_head(memory, made, places, tree), "token": token, "reports": reports}
         value = _value(made, token, len(made.files), lengths)
-        store.save(memory.edit_path, value, (seen.contents.data(path) for path in lengths))
+        store.save(memory.edit_path, value, map(seen.contents.data, lengths))
         entries = _entries(seen, os.fspath(places[1]), tree)
         kept = store.save(memory.path, head, store.packed(_chunks(entries, memory.started - replay.GRACE)))
     except (OSError, _UnkeptError):
