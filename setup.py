@@ -257,6 +257,9 @@ def extensions() -> list[Extension]:
         group_name=LIBRARY,
         target_dir=str(FOLDER),
     )
+    for extension in made:
+        # Nothing but the libraries' own entry points is looked up by its name.
+        extension.extra_compile_args.append("-fvisibility=hidden")
     return made
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import stat
 from pathlib import Path
 
+from render.digests import digest_of
 from render.texts import Texts
 
-DIGEST_SIZE = 16
 IN_MEMORY = 1 << 16
 """Bytes of what was read that are kept in memory; they are looked at once, if ever."""
 
@@ -34,11 +33,6 @@ class Seen:
         if self.files.setdefault(name, digest) != digest:
             self.is_plain = False
         self.contents.add(name, data)
-
-
-def digest_of(data: bytes) -> bytes:
-    """Return the digest by which the content of a file is known again."""
-    return hashlib.blake2b(data, digest_size=DIGEST_SIZE).digest()
 
 
 def read_bytes(path: Path | str) -> bytes:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 
 from render import templates
+from render.digests import sha256
 from render.patterns import lazy
 from render.plan.workload import Document
 
@@ -20,7 +20,9 @@ _MARKED = lazy(r'"(?:[^"\\\n]|\\.)*"(?= # \{"\$imagepolicy": )')
 
 def digest_of(body: str) -> str:
     """Return the header's digest of a file's lines after the first: what the bot writes does not change it."""
-    return hashlib.sha256(_without_marked(body).encode()).hexdigest()[:_DIGITS]
+    digest = sha256()
+    digest.update(_without_marked(body).encode())
+    return str(digest.hexdigest())[:_DIGITS]
 
 
 def _without_marked(body: str) -> str:
@@ -53,7 +55,7 @@ def data_of(label: str, documents: Iterable[Document]) -> bytes:
 
     What `with_header` would return of its body, without several copies of a long one.
     """
-    digest = hashlib.sha256()
+    digest = sha256()
     parts = [b""]
     for name, values in documents:
         if len(parts) > 1:

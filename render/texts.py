@@ -40,6 +40,11 @@ class Texts(Mapping[str, str]):
         self._held[path] = self._end << _LENGTH_BITS | len(data)
         self._end += self._spool.write(data)
 
+    def size(self, path: str) -> int:
+        """Return the length of a text in UTF-8; raises KeyError."""
+        held = self._held[path]
+        return len(held) if isinstance(held, bytes) else held & (1 << _LENGTH_BITS) - 1
+
     def data(self, path: str) -> bytes:
         """Return the text of a path in UTF-8; raises KeyError."""
         held = self._held[path]

@@ -470,10 +470,26 @@ def test_edits_of_a_service_and_one_that_depends_on_it_read_all(pair: Repository
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_an_edit_with_a_damaged_cache_reads_all(pair: Repository, damage: Callable[[bytes], bytes]) -> None:
+@pytest.mark.parametrize("kind", ["edit", "base"])
+def test_an_edit_with_a_damaged_cache_reads_all(pair: Repository, kind: str, damage: Callable[[bytes], bytes]) -> None:
     rewrite(pair, "catalog/redis.yaml", "a: 1", "a: 2")
-    for path in pair.cache.glob("*.edit"):
+    for path in pair.cache.glob(f"*.{kind}"):
         path.write_bytes(damage(path.read_bytes()))
 
+    assert pair.take("build") == ""
+    assert pair.take("build") == "all"
+
+
+@interpreted
+def test_after_many_edited_files_all_are_read_again(pair: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("render.cache.record.MOST_NEWER", 1)
+    rewrite(pair, "catalog/redis.yaml", "a: 1", "a: 2")
+    assert pair.take("build") == "rest"
+    rewrite(pair, "catalog/redis.yaml", "a: 2", "a: 3")
+    assert pair.take("build") == "rest"
+    rewrite(pair, "catalog/app.yaml", "a: 1", "a: 2")
+    assert pair.take("build") == "rest"
+
+    rewrite(pair, "catalog/app.yaml", "a: 2", "a: 3")
     assert pair.take("build") == ""
     assert pair.take("build") == "all"

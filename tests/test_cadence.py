@@ -11,6 +11,7 @@ from cronsim import CronSim
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from render.flux import cadence as module
 from render.flux.cadence import CadenceError, DurationError, cadence, format_duration, parse_duration, parse_go_duration
 
 SECOND = 10**9
@@ -170,3 +171,35 @@ def test_rare_firings_of_every_minute_are_found_quickly() -> None:
     assert cadence("* * 29 2 *") == "1m"
 
     assert time.perf_counter() - started < 2
+
+
+USUAL = st.sampled_from(
+    ["*", "*/5", "*/7", "*/15", "*/59", "*/90", "0", "05", "7", "23", "59", "60", "*/0", "1-5", "1,2", ""]
+)
+
+
+@given(
+    USUAL,
+    USUAL,
+    st.sampled_from(["*", "1"]),
+    st.sampled_from(["*", "2"]),
+    st.sampled_from(["*", "0", "3", "7", "8", "1-5"]),
+)
+def test_what_is_told_without_the_library_is_what_it_says(
+    minute: str, hour: str, day: str, month: str, week: str
+) -> None:
+    fields = [minute, hour, day, month, week]
+    told = module._usual_gap(fields)
+    if told is None:
+        return
+    firings = CronSim(" ".join(fields), datetime(2000, 1, 1, tzinfo=UTC))
+    first = [next(firings) for _ in range(2 * 60 * 24 + 1 if told < 60 else 60)]
+    assert min((later - earlier).total_seconds() for earlier, later in pairwise(first)) == 60 * told
+
+
+@pytest.mark.parametrize(
+    ("text", "minutes"),
+    [("0 3 * * *", 1440), ("*/15 * * * *", 15), ("7 */6 * * *", 360), ("30 4 * * 1", 10080), ("*/7 * * * *", 4)],
+)
+def test_usual_expressions_need_no_calendar(text: str, minutes: int) -> None:
+    assert module._usual_gap(text.split()) == minutes

@@ -17,6 +17,7 @@ def test_small_texts_are_held_in_memory() -> None:
     assert list(made) == ["a"]
     assert made["a"] == "é\n"
     assert "é\n".encode() == made.data("a")
+    assert made.size("a") == 3
     assert made._spool is None
 
 
@@ -29,6 +30,7 @@ def test_large_texts_come_back_from_the_spool(files: dict[str, str]) -> None:
 
     assert files == dict(made)
     assert len(files) == len(made)
+    assert all(made.size(path) == len(text.encode()) for path, text in files.items())
     assert ("nowhere" * 9) not in made
 
 

@@ -8,7 +8,6 @@ included, is left to a build of the whole catalog.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,8 +45,6 @@ class Edited:
     """The edited files of the catalog by path."""
     value: dict[str, Any]
     """What the record says besides digests."""
-    rest: memoryview
-    """The files of the catalog as they were."""
 
 
 class _ElsewhereError(Exception):
@@ -65,42 +62,48 @@ def apply(
     reinstall: frozenset[str],
 ) -> Edited | None:
     """Return the build and the changes that the edits make; None when the whole catalog has to be read."""
-    value, rest = store.load_all(memory.edit_path)
+    value = store.load(memory.edit_path)
     if type(value) is not dict or memory.record is None or value.get("token") != memory.record["token"]:
         return None
     made, context = prepare(platform_path, automation=automation, root=root, reset=reset)
     if context is None or made.root is None:
         return None
     try:
-        contents = _Edits(made, context, value, rest, prefixes(catalog)).take(memory.edited)
+        contents = _Edits(made, context, value, memory.base_path, prefixes(catalog)).take(memory.edited)
     except (_ElsewhereError, OSError):
         return None
     changes = compare_known(made, made.root, reinstall)
     if made.failed or changes.diagnostics:
         return None
     changes.unchanged += value["files"] - len(made.files)
-    return Edited(made, changes, contents, value, rest)
+    return Edited(made, changes, contents, value)
+
+
+def _unpickled(data: bytes) -> list[Diagnostic]:
+    if not data:
+        return []
+    import pickle
+
+    made: list[Diagnostic] = pickle.loads(data)  # noqa: S301 - its digest was proved
+    return made
 
 
 class _Edits:
-    def __init__(
-        self, made: Build, context: Context, value: dict[str, Any], rest: memoryview, names: tuple[str, str]
-    ) -> None:
+    def __init__(self, made: Build, context: Context, value: dict[str, Any], base: str, names: tuple[str, str]) -> None:
         self.made = made
         self.context = context
         self.value = value
-        self.rest = rest
+        self.base = base
         self.prefix, self.name = names
-        self.told: list[Diagnostic] = pickle.loads(value["diagnostics"]) if value["diagnostics"] else []  # noqa: S301 - its digest was proved
+        self.told = _unpickled(value["diagnostics"])
         self.kept: Kept = list(value["kept"])
 
     def take(self, edited: list[str]) -> dict[str, bytes]:
         """Put the build together; return the edited files. Raises _ElsewhereError."""
         contents = {}
         for path in edited:
-            start, length = self.value["index"][path]
             contents[path] = read_bytes(path)
-            before = self._file(path, bytes(self.rest[start : start + length]))
+            before = self._file(path, self._before(path))
             after = self._file(path, contents[path])
             headers = self._headers((before, after), edited)
             self._replace(path, self._plan(before, headers), self._plan(after, headers))
@@ -110,6 +113,14 @@ class _Edits:
         made.services, made.sources, made.kept = value["services"], value["sources"], self.kept
         made.diagnostics = told_once([*made.diagnostics, *self.told])
         return contents
+
+    def _before(self, path: str) -> bytes:
+        """Return what an edited file was; raises _ElsewhereError when that is not known any more."""
+        newer = self.value["newer"].get(path)
+        found = newer if newer is not None else store.part(self.base, *self.value["index"][path])
+        if found is None:
+            raise _ElsewhereError
+        return bytes(found)
 
     def _label(self, path: str) -> str:
         return f"{self.name}/{path.removeprefix(self.prefix)}"

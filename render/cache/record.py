@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from render.cache import replay, store
-from render.files import Seen, digest_of
+from render.digests import digest_of
+from render.files import Seen
 from render.templates import shipped_folder
 from render.tree import OWNED
 
@@ -30,6 +31,10 @@ Entry = tuple[str, int, bytes]
 """Path, kind, and digest of what the run found there, or left there."""
 Parts = list[tuple[int, bytes]]
 """What is printed: file descriptor and text, in turn."""
+Index = dict[str, tuple[int, int, bytes]]
+"""Where the files of the catalog lie in the record's base, with their lengths and digests."""
+MOST_NEWER = 64
+"""Edited files that are kept beside the base; with more, the next edit has all files read."""
 _MODULES = (".py", ".json", ".j2", ".so")
 
 
@@ -54,12 +59,11 @@ def keep(
     if not seen.is_plain or abs(drift) > replay.GRACE // 2:
         return False
     token = os.urandom(store.DIGEST_SIZE)
-    lengths = {path: len(seen.contents.data(path)) for path in seen.files}
     try:
         tree = _Tree(os.fspath(places[2]), made, changes)
         head = {**_head(memory, made, places, tree), "token": token, "reports": reports}
-        value = _value(made, token, len(made.files), lengths)
-        store.save(memory.edit_path, value, map(seen.contents.data, lengths))
+        store.save_parts(memory.base_path, map(seen.contents.data, seen.files))
+        store.save(memory.edit_path, _value(made, token, len(made.files), _index(seen), {}))
         entries = _entries(seen, os.fspath(places[1]), tree)
         kept = store.save(memory.path, head, store.packed(_chunks(entries, memory.started - replay.GRACE)))
     except (OSError, _UnkeptError):
@@ -75,32 +79,35 @@ def renew(memory: Memory, edited: Edited, root: Path, reports: dict[str, tuple[i
     digests = {path: digest_of(data) for path, data in edited.contents.items()}
     digests |= {f"{os.fspath(root)}/{path}": digest_of(made.files.data(path)) for path in edited.changes.changed}
     chunks = list(memory.chunks)
-    for number, chunk in enumerate(chunks):
-        paths, known, filled, kinds = marshal.loads(chunk)
+    for number, paths in enumerate(memory.paths):
         touched = [index for index, path in enumerate(paths) if path in digests]
         if touched:
+            _, known, filled, kinds = marshal.loads(chunks[number])
             filled = bytearray(filled)
             for index in touched:
                 known[index] = None
                 filled[index * store.DIGEST_SIZE : (index + 1) * store.DIGEST_SIZE] = digests[paths[index]]
             chunks[number] = marshal.dumps((paths, known, bytes(filled), kinds))
     token = os.urandom(store.DIGEST_SIZE)
-    old: dict[str, tuple[int, int]] = edited.value["index"]
-    parts = {
-        path: edited.contents[path] if path in edited.contents else edited.rest[start : start + length]
-        for path, (start, length) in old.items()
-    }
-    value = _value(made, token, edited.value["files"], {path: len(part) for path, part in parts.items()})
-    store.save(memory.edit_path, value, parts.values())
+    newer = {**edited.value["newer"], **edited.contents}
+    if len(newer) > MOST_NEWER:
+        store.forget(memory.edit_path)
+    else:
+        store.save(memory.edit_path, _value(made, token, edited.value["files"], edited.value["index"], newer))
     return store.save(memory.path, {**memory.record, "token": token, "reports": reports}, store.packed(chunks))
 
 
-def _value(made: Build, token: bytes, files: int, lengths: dict[str, int]) -> dict[str, object]:
-    """Return what a run that plans edited files alone has to know of the others."""
+def _index(seen: Seen) -> Index:
     index, end = {}, 0
-    for path, length in lengths.items():
-        index[path] = (end, length)
+    for path, digest in seen.files.items():
+        length = seen.contents.size(path)
+        index[path] = (end, length, digest)
         end += length
+    return index
+
+
+def _value(made: Build, token: bytes, files: int, index: Index, newer: dict[str, bytes]) -> dict[str, object]:
+    """Return what a run that plans edited files alone has to know of the others; `newer` are the files edited since."""
     return {
         "token": token,
         "names": made.paths,
@@ -110,6 +117,7 @@ def _value(made: Build, token: bytes, files: int, lengths: dict[str, int]) -> di
         "sources": made.sources,
         "files": files,
         "index": index,
+        "newer": newer,
     }
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-FORMAT = 1
+FORMAT = 2
 GRACE = 2_500_000_000
 """Nanoseconds before a run's start from which on a change time proves nothing.
 
@@ -61,12 +61,15 @@ class Memory:
         name = store.digest(self.key.encode("utf-8", "surrogatepass")).hex()
         self.path = f"{parent}/{name}.run"
         self.edit_path = f"{parent}/{name}.edit"
+        self.base_path = f"{parent}/{name}.base"
         self.record: dict[str, Any] | None = None
         """The record of the run before, when all stands as it did but for a few files of the catalog."""
         self.edited: list[str] = []
         """These files."""
         self.chunks: list[bytes | memoryview] = []
         """The entries of that record, as far as they are known now."""
+        self.paths: list[list[str]] = []
+        """The paths in each of these chunks."""
         self.handle: int | None = None
         """The output root, locked: what was found there holds until this run ends."""
 
@@ -84,7 +87,8 @@ class Memory:
             self.release()
             return None
         if edited:
-            self.record, self.edited, self.chunks = record, edited, standing.chunks
+            self.record, self.edited = record, edited
+            self.chunks, self.paths = standing.chunks, standing.paths
             return None
         if standing.is_renewed:
             store.save(self.path, record, store.packed(standing.chunks))
@@ -157,6 +161,7 @@ class _Standing:
         self.is_renewed = False
         """Whether times were found that prove more than those recorded."""
         self.limit = started - GRACE
+        self.paths: list[list[str]] = []
         self.found: list[str] = []
 
     def edited(self, lock: Callable[[str], bool] | None) -> list[str] | None:
@@ -174,6 +179,7 @@ class _Standing:
             return None
         for index, chunk in enumerate(self.chunks):
             paths, known, digests, kinds = marshal.loads(chunk)
+            self.paths.append(paths)
             now = list(map(signature, map(os.lstat, paths)))
             if now == known:
                 continue

@@ -13,12 +13,12 @@ from _blake2 import blake2b
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-MAGIC = b"render cache 1\n"
+MAGIC = b"render cache 2\n"
 DIGEST_SIZE = 16
-SUFFIXES = (".run", ".edit")
+SUFFIXES = (".run", ".edit", ".base")
 """What the names of our files end with, after a key in hexadecimal digits."""
 MOST_FILES = 64
 """Files that the folder may hold; when there are more, those that were used least recently go."""
@@ -57,19 +57,13 @@ def load_all(path: str) -> tuple[Any, memoryview]:
     """Return the value of a record and the bytes that follow it; None and nothing for one that is not believed."""
     nothing = None, memoryview(b"")
     try:
-        above = os.lstat(os.path.dirname(path))
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        handle, size = _open(path)
+        try:
+            data = _read(handle, size)
+        finally:
+            os.close(handle)
     except OSError:
         return nothing
-    try:
-        found = os.fstat(handle)
-        if not (stat.S_ISREG(found.st_mode) and stat.S_ISDIR(above.st_mode) and _is_ours(found) and _is_ours(above)):
-            return nothing
-        data = _read(handle, found.st_size)
-    except OSError:
-        return nothing
-    finally:
-        os.close(handle)
     start = len(MAGIC) + DIGEST_SIZE
     body = memoryview(data)[start:]
     if data[: len(MAGIC)] != MAGIC or digest(body) != data[len(MAGIC) : start]:
@@ -81,22 +75,68 @@ def load_all(path: str) -> tuple[Any, memoryview]:
         return nothing
 
 
+def part(path: str, start: int, length: int, known: bytes) -> bytes | None:
+    """Return some bytes of a file that `save_parts` has kept; None if they are not those of a digest."""
+    try:
+        handle, _ = _open(path)
+        try:
+            data = os.pread(handle, length, start)
+        finally:
+            os.close(handle)
+    except OSError:
+        return None
+    return data if digest(data) == known else None
+
+
+def _open(path: str) -> tuple[int, int]:
+    """Open a file that only this user can have written, and return its size too; raises OSError for any other."""
+    above = os.lstat(os.path.dirname(path))
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        found = os.fstat(handle)
+        if stat.S_ISREG(found.st_mode) and stat.S_ISDIR(above.st_mode) and _is_ours(found) and _is_ours(above):
+            return handle, found.st_size
+    except BaseException:
+        os.close(handle)
+        raise
+    os.close(handle)
+    raise OSError("others may have written it")
+
+
 def save(path: str, value: Any, more: Iterable[bytes | memoryview] = ()) -> bool:
     """Keep a value that `marshal` takes, and bytes after it, in one step; a cache that cannot be written is none."""
+    body = marshal.dumps(value)
+
+    def fill(handle: int) -> None:
+        made = blake2b(digest_size=DIGEST_SIZE)
+        _write(handle, MAGIC + bytes(DIGEST_SIZE))
+        for parts in ((len(body).to_bytes(_LENGTH, "little"), body), more):
+            for one in parts:
+                made.update(one)
+                _write(handle, one)
+        os.pwrite(handle, made.digest(), len(MAGIC))
+
+    return _save(path, fill)
+
+
+def save_parts(path: str, parts: Iterable[bytes | memoryview]) -> bool:
+    """Keep some bytes, one after another, whose digests are kept elsewhere."""
+
+    def fill(handle: int) -> None:
+        for one in parts:
+            _write(handle, one)
+
+    return _save(path, fill)
+
+
+def _save(path: str, fill: Callable[[int], None]) -> bool:
     parent = os.path.dirname(path)
     temporary = f"{path}.{os.getpid()}"
     try:
-        body = marshal.dumps(value)
         _make(parent)
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            made = blake2b(digest_size=DIGEST_SIZE)
-            _write(handle, MAGIC + bytes(DIGEST_SIZE))
-            for parts in ((len(body).to_bytes(_LENGTH, "little"), body), more):
-                for part in parts:
-                    made.update(part)
-                    _write(handle, part)
-            os.pwrite(handle, made.digest(), len(MAGIC))
+            fill(handle)
         finally:
             os.close(handle)
         os.replace(temporary, path)

@@ -44,6 +44,7 @@ _NICKNAMES = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
+_USUAL_DAYS = frozenset("*01234567")
 _YEARS = range(2000, 2028)
 _DAY = 24 * 60
 """Minutes in a day."""
@@ -163,6 +164,9 @@ def schedule_of(expression: str, text: str) -> CronSim:
 
 def _shortest_gap(expression: str, text: str) -> int:
     """Return the least number of minutes between two firings."""
+    usual = _usual_gap(expression.split())
+    if usual is not None:
+        return usual
     import datetime
 
     schedule = schedule_of(expression, text)
@@ -180,6 +184,35 @@ def _shortest_gap(expression: str, text: str) -> int:
     if not gaps:
         raise CadenceError(f"`{text}` fires only once from 2000 to 2027")
     return min(gaps)
+
+
+def _usual_gap(fields: list[str]) -> int | None:
+    """Return the least number of minutes between two firings every day, or on one day of each week.
+
+    None for fields other than `*`, `*/N` and `N`. Most expressions are so simple, and a calendar is slow to import.
+    """
+    if len(fields) != 5 or fields[2] != "*" or fields[3] != "*" or fields[4] not in _USUAL_DAYS:
+        return None
+    minutes, hours = _usual_field(fields[0], 60), _usual_field(fields[1], 24)
+    if minutes is None or hours is None:
+        return None
+    times = [60 * hour + minute for hour in hours for minute in minutes]
+    days = 1 if fields[4] == "*" else 7
+    gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
+    return min([*gaps, days * _DAY + times[0] - times[-1]])
+
+
+def _usual_field(field: str, end: int) -> range | None:
+    """Return the values below `end` that a field stands for; None for one that is unusual, or wrong."""
+    if field == "*":
+        return range(end)
+    is_step = field.startswith("*/")
+    number = field[2:] if is_step else field
+    if not (number.isascii() and number.isdigit() and len(number) <= 2):
+        return None
+    if is_step:
+        return range(0, end, int(number)) if int(number) else None
+    return range(int(number), int(number) + 1) if int(number) < end else None
 
 
 def _firing_days(schedule: CronSim, date: type[datetime.date]) -> Iterator[int]:
