@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from contextlib import suppress
 
 LAST_STREAM = 2
 """The number of standard error."""
@@ -27,10 +27,12 @@ def program() -> None:
     except (OSError, ValueError) as error:
         if not code:
             told = (getattr(error, "strerror", None) or str(error)).lower()
-            # Standard error may be what takes nothing any more.
-            with suppress(OSError, ValueError):
+            try:
                 sys.stderr.write(f"error: cannot print what there is to say: {told}\n")
                 sys.stderr.flush()
+            except (OSError, ValueError):
+                # Standard error may be what takes nothing any more.
+                pass
             code = 1
     os._exit(code)
 
@@ -64,6 +66,8 @@ def main() -> int:
         return 0
     memory = None
     if arguments[:1] in (["build"], ["check"]):
+        # A run makes next to no cycles, and many objects among which the collector would search for them.
+        gc.disable()
         from render.cache.replay import memory_of
 
         memory = memory_of(arguments)

@@ -476,7 +476,8 @@ def test_an_edit_with_a_damaged_cache_reads_all(pair: Repository, kind: str, dam
     for path in pair.cache.glob(f"*.{kind}"):
         path.write_bytes(damage(path.read_bytes()))
 
-    assert pair.take("build") == ""
+    # The base may be damaged where none of the edited files lies, which is no harm.
+    assert pair.take("build") in (("", "rest") if kind == "base" else ("",))
     assert pair.take("build") == "all"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from render.flux.api_helm import HELM_RELEASE_SPEC, POST_RENDERER, VALUES_FROM
 from render.flux.api_helm_rules import helm_release_rules
@@ -36,6 +36,7 @@ from render.flux.api_source import (
     oci_repository_rules,
 )
 from render.flux.versions import FluxVersion
+from render.structs import struct
 
 __all__ = [
     "DEPENDS_ON",
@@ -70,7 +71,8 @@ __all__ = [
 ]
 
 
-class FluxObject(NamedTuple):
+@struct(frozen=True)
+class FluxObject:
     """What is known of a Flux kind."""
 
     api_version: str

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from render.flux.versions import FluxVersion
+from render.structs import struct
 
 Schema = dict[str, Any]
 Path = tuple[str | int, ...]
@@ -27,7 +28,8 @@ DURATION_WITHOUT_HOURS = r"^([0-9]+(\.[0-9]+)?(ms|s|m))+$"
 TYPES = ("string", "integer", "number", "boolean", "object", "array")
 
 
-class Problem(NamedTuple):
+@struct(frozen=True)
+class Problem:
     """One fault of a spec: where it stands, what is wrong, why it matters, what to change."""
 
     path: Path

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from render.flux.overrides import Entry, OverrideFailure, Path, Step, Table
+from render.structs import struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -71,7 +72,8 @@ def sites(obj: object, scalars: Scalars = PLAIN_DATA) -> list[Site]:
     return _visit(obj, scalars)[0]
 
 
-class Change(NamedTuple):
+@struct(frozen=True)
+class Change:
     """One image that a table matched."""
 
     document: int
@@ -83,7 +85,8 @@ class Change(NamedTuple):
     trace: tuple[Step, ...]
 
 
-class Transformed(NamedTuple):
+@struct(frozen=True)
+class Transformed:
     """What kustomize leaves of a release's objects."""
 
     documents: list[object]

@@ -66,7 +66,8 @@ class Entry:
         return (self.new_name or name) + (f":{tag}" if tag else "") + (f"@{digest}" if digest else "")
 
 
-class Step(NamedTuple):
+@struct(frozen=True)
+class Step:
     """One entry's part in a rewrite."""
 
     entry: int
@@ -222,7 +223,8 @@ def shown(text: str, limit: int = 80) -> str:
     return text if text.isprintable() else ascii(text)[1:-1]
 
 
-class Chain(NamedTuple):
+@struct(frozen=True)
+class Chain:
     """Two entries of which the later one takes what the earlier one wrote."""
 
     first: int
@@ -245,7 +247,8 @@ def chains(entries: Iterable[Entry]) -> list[Chain]:
     return found
 
 
-class Hit(NamedTuple):
+@struct(frozen=True)
+class Hit:
     """An entry and a declared image that concern each other."""
 
     entry: int
@@ -284,7 +287,8 @@ def accidental_matches(entries: Iterable[Entry], images: Iterable[Reference]) ->
     return found
 
 
-class Again(NamedTuple):
+@struct(frozen=True)
+class Again:
     """An effective reference that is not safe from the table that made it."""
 
     effective: str

@@ -6,9 +6,10 @@ Source: the parser of kustomize-controller's envsubst, whose forms are those of 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from render.patterns import lazy
+from render.structs import struct
 
 if TYPE_CHECKING:
     import re
@@ -19,7 +20,8 @@ _DOLLARS = lazy(r"\$+(?=(\{?))")
 _DEFAULTS = (":=", ":-", "=")
 
 
-class Variable(NamedTuple):
+@struct(frozen=True)
+class Variable:
     """One variable that a text asks for."""
 
     name: str

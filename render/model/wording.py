@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 from render.patterns import lazy
+from render.structs import struct
 from render.yaml import scalar
 from render.yaml.source import Scalar
 
@@ -23,7 +23,8 @@ SEXAGESIMAL = lazy(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?\Z", re.ASC
 _TRAILING_FRACTION = lazy(r"[0-9]+\.[0-9]+\Z")
 
 
-class Meaning(NamedTuple):
+@struct(frozen=True)
+class Meaning:
     """What a pattern asks for, as people say it."""
 
     expected: str

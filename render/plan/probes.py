@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
+
+from render.structs import struct
 
 DEFAULTS = {"initialDelaySeconds": 0, "periodSeconds": 10, "failureThreshold": 3, "successThreshold": 1}
 """What Kubernetes takes for fields that a probe does not have."""
 
 
-class Allowance(NamedTuple):
+@struct(frozen=True)
+class Allowance:
     """How long a probe that stands in values lets a container take."""
 
     path: tuple[str | int, ...]

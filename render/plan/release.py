@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from render.catalog import Definition
 from render.committed import TABLE_COMMENT
@@ -20,6 +20,7 @@ from render.plan.images import Images
 from render.plan.part import Part
 from render.plan.probes import allowances
 from render.plan.sources import ChartPlan, plain
+from render.structs import struct
 from render.yaml.emit import Commented
 from render.yaml.source import Mapping, Node, Scalar, Sequence, Source
 
@@ -185,7 +186,8 @@ def rollback_fields(retries: int) -> dict[str, Any]:
     }
 
 
-class _Written(NamedTuple):
+@struct(frozen=True)
+class _Written:
     """Where a field of a merged spec was written."""
 
     source: Source

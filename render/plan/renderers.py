@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from render.catalog import Definition
 from render.diagnostics import Location
 from render.flux.overrides import Entry, Outcome, OverrideFailure, Table
 from render.plan import paths
 from render.plan.context import Context, Report
+from render.structs import struct
 from render.yaml.source import Mapping, Scalar, Sequence
 
 _NEVER = Entry(name="never/matches@none")
 """Stands for an entry that the release does not carry: indices into the table stay what they are."""
 
 
-class OwnEntry(NamedTuple):
+@struct(frozen=True)
+class OwnEntry:
     """An `images` entry in the service's own post-renderers."""
 
     entry: Entry

@@ -6,7 +6,7 @@ expression. Both are silent in a cluster, and so is a digest that is lost to a n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from render.flux.image import canonical_name
 from render.flux.overrides import LITERAL_NAME, Entry, split
@@ -24,7 +24,8 @@ UNSEEN_KEYS = frozenset(("args", "command", "env", "extraargs", "extraenv", "ext
 """Keys of values, in lower case, that charts write into a container's environment, command or arguments."""
 
 
-class PlacedTable(NamedTuple):
+@struct(frozen=True)
+class PlacedTable:
     """An override table, and where it stands."""
 
     entries: list[Entry]
