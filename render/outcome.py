@@ -27,8 +27,13 @@ if TYPE_CHECKING:
 MANY_FILES = 200
 """From here on a second process saves more than it costs."""
 MOST_JOBS = 8
+SHARES = {2: 1.08}
+"""Share of an equal part that the first process plans, by the number of processes.
+
+It need not hand over what it makes, and puts together what the others have made.
+"""
 FIRST_SHARE = 0.9
-"""Share of an equal part that the first process plans."""
+"""The same for any other number."""
 
 
 @struct()
@@ -159,8 +164,8 @@ def jobs_for(files: int) -> int:
 
 
 def split(files: list[tuple[str, str]], parts: int) -> list[list[tuple[str, str]]]:
-    """Return a list in parts of equal length, in order; the first is shorter: who has it also puts all together."""
-    first = round(len(files) * FIRST_SHARE / parts)
+    """Return a list in order, in parts of equal length but for the first."""
+    first = round(len(files) * SHARES.get(parts, FIRST_SHARE) / parts)
     rest = len(files) - first
     ends = [first + rest * index // (parts - 1) for index in range(parts)]
     return [files[start:end] for start, end in zip([0, *ends], ends, strict=False)]

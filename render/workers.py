@@ -23,12 +23,14 @@ from render.structs import struct
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from render.outcome import FileOutcome
+    from render.outcome import FileOutcome, Outcome
     from render.plan.context import Header
     from render.renderer import Renderer
 
 HELD = 1000
 """Definitions that a process keeps while they wait for services of other parts."""
+BATCH = 32
+"""Files whose outcomes are written at a time: what they have in common is written once."""
 _LENGTH = 8
 
 
@@ -103,13 +105,15 @@ class Workers:
             _receive(worker)
             for stream in (worker.files, worker.late):
                 stream.seek(0)
+            files: Iterator[tuple[FileOutcome, bytes]] = _loaded(worker.files)
+            late: Iterator[Outcome] = _loaded(worker.late)
             for _ in range(worker.count):
-                file, data = pickle.load(worker.files)  # noqa: S301 - written by a process of ours
-                if self.renderer.seen is not None:
+                file, data = next(files)
+                if self.renderer.seen is not None and file.path is not None:
                     self.renderer.seen.add(file.path, data)
                 for entered in file.services:
                     if entered.outcome is None and entered.header.enabled:
-                        entered.outcome = pickle.load(worker.late)  # noqa: S301 - the same
+                        entered.outcome = next(late)
                 yield file
 
     def _start(self, part: list[tuple[str, str]]) -> None:
@@ -166,21 +170,35 @@ def _plan(
     renderer.held = HELD
     seen = renderer.seen
     is_complete = True
-    for path, label in part:
-        file = renderer.read(path, label)
-        is_complete = is_complete and file.is_readable
-        data = seen.contents.data(path) if seen is not None and path in seen.contents else b""
-        pickle.dump((file, data), files, pickle.HIGHEST_PROTOCOL)
-        for entered in file.services:
-            entered.outcome = None
+    for index in range(0, len(part), BATCH):
+        batch: list[tuple[FileOutcome, bytes]] = []
+        for path, label in part[index : index + BATCH]:
+            file = renderer.read(path, label)
+            is_complete = is_complete and file.is_readable
+            batch.append((file, seen.contents.data(path) if seen is not None and path in seen.contents else b""))
+        pickle.dump(batch, files, pickle.HIGHEST_PROTOCOL)
+        for file, _ in batch:
+            for entered in file.services:
+                entered.outcome = None
     _send(up, _Met(renderer.headers, renderer.awaited, is_complete))
     known, renderer.context.is_complete = pickle.loads(_read(down))  # noqa: S301 - written by a process of ours
     renderer.headers.update(known)
+    finished: list[Outcome | None] = []
     for entered in renderer.finish():
-        pickle.dump(entered.outcome, late, pickle.HIGHEST_PROTOCOL)
+        finished.append(entered.outcome)
+        if len(finished) == BATCH:
+            pickle.dump(finished, late, pickle.HIGHEST_PROTOCOL)
+            finished = []
+    pickle.dump(finished, late, pickle.HIGHEST_PROTOCOL)
     for stream in (files, late):
         stream.flush()
     _send(up, None)
+
+
+def _loaded(stream: IO[bytes]) -> Iterator[Any]:
+    """Yield what was written in batches, as far as it is asked for."""
+    while True:
+        yield from pickle.load(stream)  # noqa: S301 - written by a process of ours
 
 
 def _send(handle: int, value: Any) -> None:
