@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import IO
 
-IN_MEMORY = 2 << 20
+IN_MEMORY = 1 << 18
 """Bytes kept in memory; what comes after lies in a temporary file without a name."""
 
 _LENGTH_BITS = 32
