@@ -13,7 +13,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "render"
 
 LAYERS = (
-    ("structs", "patterns", "progress"),
+    ("structs", "patterns", "progress", "digests"),
     ("render", "diagnostics", "redact", "codes", "files", "texts"),
     ("yaml",),
     ("model",),

@@ -114,7 +114,8 @@ def test_null_lists_of_pod_fields_become_empty_lists() -> None:
 
 def test_a_table_is_run_on_copies_of_the_objects() -> None:
     obj = pod(containers=[{"image": "a:1"}, {"image": "x:1"}])
-    documents, changes = transform([None, obj, deep({"containers": [{"image": "a"}]})], [entry("a", newName="a:7")])
+    made = transform([None, obj, deep({"containers": [{"image": "a"}]})], [entry("a", newName="a:7")])
+    documents, changes = made.documents, made.changes
     assert documents[0] == pod(containers=[{"image": "a:7:1"}, {"image": "x:1"}])
     assert documents[1] == deep({"containers": [{"image": "a:7"}]})
     assert [(change.document, change.path, change.before, change.after, change.doubled) for change in changes] == [

@@ -182,6 +182,9 @@ def _program() -> Iterator[str]:
         for path in sorted(folder.rglob("*")):
             if path.suffix in _MODULES:
                 yield os.fspath(path)
+    for path in sorted(ours.parent.glob("render__mypyc.*")):
+        # The code of all compiled modules.
+        yield os.fspath(path)
     for entry in sys.path:
         if entry.endswith("-packages") and os.path.isdir(entry):
             yield entry
