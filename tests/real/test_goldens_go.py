@@ -18,6 +18,7 @@ from render.catalog import Definition, read_catalog, read_platform
 from render.flux.image import Reference
 from render.flux.overrides import Entry, Table
 from render.yaml.source import Mapping, Scalar
+from tests.compiled import interpreted
 from tests.readings import KYAML, SIGS, documents, leaves, read
 from tests.trees import GOLDENS, RENDERINGS, ROOT, golden_files
 
@@ -166,6 +167,7 @@ def image_parts(definition: Definition, rendering: str) -> set[str]:
 METADATA = {"name", "namespace", "labels", "annotations"}
 
 
+@interpreted
 @pytest.mark.parametrize("path", RELEASES)
 def test_go_reads_of_a_release_what_the_plan_holds(chart: Path, path: str) -> None:
     rendering = path.split("/", 1)[0]
