@@ -68,6 +68,13 @@ def repository(tmp_path: Path) -> Repository:
     return Repository(tmp_path)
 
 
+def test_a_build_of_several_processes_is_told_again(pair: Repository) -> None:
+    rewrite(pair, "catalog/redis.yaml", "a: 1", "a: 2")
+
+    assert not pair.run("build", "--jobs", "2")
+    assert pair.run("build", "--jobs", "2")
+
+
 def test_a_build_is_told_again_from_its_first_run_on(repository: Repository) -> None:
     assert not repository.run("build")
 

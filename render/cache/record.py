@@ -8,9 +8,9 @@ import stat
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, NoReturn
 
 from render.cache import replay, store
 from render.digests import digest_of
@@ -64,8 +64,16 @@ def keep(
         head = {**_head(memory, made, places, tree), "token": token, "reports": reports}
         store.save_parts(memory.base_path, map(seen.contents.data, seen.files))
         store.save(memory.edit_path, _value(made, token, len(made.files), _index(seen), {}))
-        entries = _entries(seen, os.fspath(places[1]), tree)
-        kept = store.save(memory.path, head, store.packed(_chunks(entries, memory.started - replay.GRACE)))
+        paths, limit = list(made.files), memory.started - replay.GRACE
+        middle = len(paths) // 2 if made.jobs > 1 else 0
+        half = chain(_inputs(seen, os.fspath(places[1])), tree.files(paths[:middle]))
+        other = chain(tree.files(paths[middle:]), tree.rest())
+        if middle:
+            with _Apart(store.packed(_chunks(other, limit))) as apart:
+                parts = chain(store.packed(_chunks(half, limit)), apart.parts())
+                kept = store.save(memory.path, head, parts)
+        else:
+            kept = store.save(memory.path, head, store.packed(_chunks(chain(half, other), limit)))
     except (OSError, _UnkeptError):
         return False
     store.tidy(memory.parent)
@@ -162,7 +170,69 @@ def _chunks(entries: Iterable[Entry], limit: int) -> Iterator[bytes]:
         yield marshal.dumps((paths, now, b"".join(digests), bytes(kind for _, kind, _ in part)))
 
 
-def _entries(seen: Seen, platform: str, tree: _Tree) -> Iterator[Entry]:
+class _Apart:
+    """A forked process that makes some bytes; it does not outlive the block."""
+
+    def __init__(self, made: Iterator[bytes | memoryview]) -> None:
+        self.made = made
+        self.pid = 0
+        self.file: IO[bytes] | None = None
+
+    def __enter__(self) -> _Apart:
+        import tempfile
+
+        self.file = tempfile.TemporaryFile(prefix="render-")
+        self.pid = os.fork()
+        if not self.pid:
+            _make(self.made, self.file)
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if self.pid:
+            import signal
+
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        if self.file is not None:
+            self.file.close()
+
+    def parts(self) -> Iterator[bytes]:
+        """Yield the bytes once they are all there; raises _UnkeptError when the process could not make them."""
+        assert self.file is not None
+        _, status = os.waitpid(self.pid, 0)
+        self.pid = 0
+        code = os.waitstatus_to_exitcode(status)
+        if code == _BUG:
+            raise RuntimeError("another process could not look at the tree; it said why")
+        if code:
+            raise _UnkeptError
+        self.file.seek(0)
+        while part := self.file.read(1 << 20):
+            yield part
+
+
+_BUG = 3
+
+
+def _make(parts: Iterator[bytes | memoryview], file: IO[bytes]) -> NoReturn:
+    """Write the bytes, and end this process."""
+    code = _BUG
+    try:
+        for part in parts:
+            file.write(part)
+        file.flush()
+        code = 0
+    except (OSError, _UnkeptError, KeyboardInterrupt):
+        code = 1
+    except BaseException:
+        import traceback
+
+        os.write(2, traceback.format_exc().encode("utf-8", "replace"))
+    finally:
+        os._exit(code)
+
+
+def _inputs(seen: Seen, platform: str) -> Iterator[Entry]:
     for path in _program():
         yield path, replay.PROGRAM, b""
     for path, digest in seen.files.items():
@@ -172,7 +242,6 @@ def _entries(seen: Seen, platform: str, tree: _Tree) -> Iterator[Entry]:
             yield path, replay.DEFINITION, digest
     for path, names in seen.folders.items():
         yield path, replay.CATALOG_FOLDER, store.listing(names)
-    yield from tree.entries()
 
 
 def _program() -> Iterator[str]:
@@ -259,11 +328,13 @@ class _Tree:
                 else:
                     self.above.append(full)
 
-    def entries(self) -> Iterator[Entry]:
-        """Yield files and folders; people's files without a digest, which is taken when it is known to be the one."""
-        files = self.made.files
-        for path in files:
-            yield f"{self.root}/{path}", replay.OUTPUT, digest_of(files.data(path))
+    def files(self, paths: Iterable[str]) -> Iterator[Entry]:
+        """Yield some files of the build."""
+        for path in paths:
+            yield f"{self.root}/{path}", replay.OUTPUT, digest_of(self.made.files.data(path))
+
+    def rest(self) -> Iterator[Entry]:
+        """Yield the other files, without a digest, which is taken when it is known to be the one, and folders."""
         for path in (*self.others, *self.odd):
             yield f"{self.root}/{path}", replay.OUTPUT, b""
         for folder, names in self.folders.items():
