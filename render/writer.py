@@ -216,10 +216,11 @@ class _Helpers:
             return
         import signal
 
-        for pid, _, _ in self.going:
-            os.kill(pid, signal.SIGINT)
         for pid, heard, _ in self.going:
-            os.waitpid(pid, 0)
+            # An interrupt may come between the end of one and the note of it.
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                os.kill(pid, signal.SIGINT)
+                os.waitpid(pid, 0)
             os.close(heard)
         self.going = []
 

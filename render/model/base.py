@@ -15,7 +15,6 @@ from pydantic.alias_generators import to_camel
 if TYPE_CHECKING:
     from render.yaml.nodes import Mapping
 
-if TYPE_CHECKING:
     # What the reader makes of it.
     Free: TypeAlias = Mapping
 else:
