@@ -33,7 +33,7 @@ STAGES = (
     ("plan: policies", "render.plan.policy", "Policies.plan"),
     ("plan: the rest", "render.outcome", "plan_service"),
     ("render templates", "render.templates", "render"),
-    ("header and digest", "render.headers", "with_header"),
+    ("header and digest", "render.outcome", "data_of"),
     ("compare with the tree", "render.tree", "compare"),
     ("write", "render.tree", "write"),
 )
