@@ -78,6 +78,8 @@ def test(arguments: list[str]) -> int:
         if (ROOT / name).exists():
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, copy / name, follow_symlinks=False)
+    # The copy is a repository of its own, as the checkout is.
+    subprocess.run(["git", "init", "--quiet", str(copy)], check=True)
     with zipfile.ZipFile(made) as archive:
         archive.extractall(copy, [name for name in archive.namelist() if name.endswith(".so")])
     # Processes that tests start elsewhere see these modules too, before those of the checkout.
