@@ -34,6 +34,8 @@ STDERR = 2
 VERBS = ("build", "check")
 _UNKEPT = ("--no-cache", "--force", "--only", "--tree", "--help", "-h")
 """Options whose runs look at more than is recorded, or at less."""
+MOST_BYTES = 1 << 27
+"""Longer files are not read to be compared; that of a tree's Flux Kustomizations has 330 bytes for each service."""
 EDITS = 8
 """Files of the catalog that may have changed for the rest to be taken from the record."""
 
@@ -205,7 +207,7 @@ class _Standing:
             return False
         if kind in (CATALOG_FOLDER, OUTPUT_FOLDER):
             return stat.S_ISDIR(now[0]) and _listing(path, is_output=kind == OUTPUT_FOLDER) == digest
-        return stat.S_ISREG(now[0]) and now[2] <= 1 << 24 and store.digest(read(path)) == digest
+        return stat.S_ISREG(now[0]) and now[2] <= MOST_BYTES and store.digest(read(path)) == digest
 
 
 def read(path: str) -> bytes:
