@@ -50,7 +50,8 @@ follow_imports = skip
 
 FUTURE = "from __future__ import annotations\n"
 NAMES = "from typing import Any as _Any, ClassVar as _ClassVar, Final as _Final, TypeAlias as _TypeAlias\n"
-PURE_CALLS = frozenset(("bool", "end", "index", "len", "max", "min", "next", "start"))
+PURE_CALLS = frozenset(("bool", "end", "index", "len", "max", "min", "start"))
+"""Calls that give the same when they are made twice, as mypyc does in a slice."""
 
 
 def compiled_modules() -> list[Path]:
@@ -244,7 +245,11 @@ def extensions() -> list[Extension]:
     shutil.copytree(ROOT / "render", FOLDER / "render", ignore=shutil.ignore_patterns("__pycache__", "*.so"))
     modules = compiled_modules()
     for path in modules:
-        (FOLDER / path).write_text(expand((ROOT / path).read_text(encoding="utf-8")), encoding="utf-8")
+        try:
+            text = expand((ROOT / path).read_text(encoding="utf-8"))
+        except SyntaxError as error:
+            raise SystemExit(f"{path}, {error}") from error
+        (FOLDER / path).write_text(text, encoding="utf-8")
     settings = FOLDER / "mypy.ini"
     settings.write_text(SETTINGS, encoding="utf-8")
     options = ["--config-file", str(settings), "--cache-dir", str(FOLDER / "cache")]

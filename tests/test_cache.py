@@ -8,12 +8,12 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from render.cache import store
+from render.cache import record, store
 from tests import forked
 from tests.compiled import interpreted
 from tests.project import PLATFORM, project
@@ -501,3 +501,23 @@ def test_after_many_edited_files_all_are_read_again(pair: Repository, monkeypatc
     rewrite(pair, "catalog/app.yaml", "a: 2", "a: 3")
     assert pair.take("build") == ""
     assert pair.take("build") == "all"
+
+
+def failing(error: Exception) -> Iterator[bytes]:
+    yield b"one"
+    raise error
+
+
+def test_another_process_makes_bytes_or_nothing_is_kept(capfd: pytest.CaptureFixture[str]) -> None:
+    with record._Apart(iter([b"one", b"two"])) as apart:
+        assert b"".join(apart.parts()) == b"onetwo"
+    with record._Apart(failing(OSError("gone"))) as apart, pytest.raises(record._UnkeptError):
+        next(apart.parts())
+    with record._Apart(failing(ZeroDivisionError("a bug"))) as apart, pytest.raises(RuntimeError):
+        next(apart.parts())
+    assert "ZeroDivisionError: a bug" in capfd.readouterr().err
+    with record._Apart(failing(OSError("gone"))) as apart:
+        # It is not waited for, and ends with the block.
+        pid = apart.pid
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

@@ -20,6 +20,7 @@ from render.files import Seen
 from render.model.fields import Record
 from render.outcome import MANY_FILES, MOST_JOBS, jobs_for, split
 from tests import forked
+from tests.processes import group, needs_proc, wait_for
 from tests.project import PLATFORM, project
 from tests.services import document, platforms, services
 from tests.sound import TOP, examples, repository
@@ -174,29 +175,6 @@ def slow() -> None:
     """Begin a session of its own, and let each service take long."""
     os.setsid()
     at_services(lambda _: time.sleep(0.2))
-
-
-def group(pid: int) -> list[int]:
-    """The processes of a group that run."""
-    found = []
-    for path in Path("/proc").iterdir():
-        if path.name.isdigit():
-            with contextlib.suppress(OSError):
-                _, _, rest = (path / "stat").read_text().rpartition(")")
-                state, _, of = rest.split()[:3]
-                if int(of) == pid and state not in "ZX":
-                    found.append(int(path.name))
-    return found
-
-
-def wait_for(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc")
 
 
 @needs_proc

@@ -15,6 +15,7 @@ from render.build import Build
 from render.texts import IN_MEMORY
 from render.tree import Changes
 from render.writer import FEWEST
+from tests.processes import group, needs_proc, wait_for
 
 COUNT = 3 * FEWEST
 BIG = "x" * (IN_MEMORY // COUNT) + "\n"
@@ -96,27 +97,8 @@ def run_apart(tmp_path: Path, first: str) -> int:
         os._exit(code)
 
 
-def group(pid: int) -> list[int]:
-    found = []
-    for path in Path("/proc").iterdir():
-        if path.name.isdigit():
-            try:
-                state, _, of = (path / "stat").read_text().rpartition(")")[2].split()[:3]
-            except OSError:
-                continue
-            if int(of) == pid and state not in "ZX":
-                found.append(int(path.name))
-    return found
-
-
 def wait_until_it_writes(root: Path) -> None:
-    deadline = time.monotonic() + 60
-    while len(list(root.rglob("values.yaml"))) < 9:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc")
+    wait_for(lambda: len(list(root.rglob("values.yaml"))) >= 9)
 
 
 @needs_proc
@@ -144,10 +126,7 @@ def test_no_process_goes_on_when_the_first_is_killed(tmp_path: Path) -> None:
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
 
-    deadline = time.monotonic() + 60
-    while group(pid):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_for(lambda: group(pid) == [])
     assert len(contents(tmp_path)) < COUNT
 
 

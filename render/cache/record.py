@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import marshal
 import os
 import stat
@@ -33,6 +34,8 @@ Parts = list[tuple[int, bytes]]
 """What is printed: file descriptor and text, in turn."""
 Index = dict[str, tuple[int, int, bytes]]
 """Where the files of the catalog lie in the record's base, with their lengths and digests."""
+_BUG = 3
+"""The exit code of a process that met a bug of ours."""
 MOST_NEWER = 64
 """Edited files that are kept beside the base; with more, the next edit has all files read."""
 _MODULES = (".py", ".json", ".j2", ".so")
@@ -191,8 +194,10 @@ class _Apart:
         if self.pid:
             import signal
 
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
+            # An interrupt may come between its end and the note of it.
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                os.kill(self.pid, signal.SIGKILL)
+                os.waitpid(self.pid, 0)
         if self.file is not None:
             self.file.close()
 
@@ -209,9 +214,6 @@ class _Apart:
         self.file.seek(0)
         while part := self.file.read(1 << 20):
             yield part
-
-
-_BUG = 3
 
 
 def _make(parts: Iterator[bytes | memoryview], file: IO[bytes]) -> NoReturn:
