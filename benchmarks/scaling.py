@@ -58,7 +58,7 @@ def many_edges(folder: Path, count: int) -> None:
 
 
 def many_overrides(folder: Path, count: int) -> None:
-    """Write a table of `count` entries, and one image for every tenth of them."""
+    """Write a table of `count` entries, and fifty images: each release carries the whole table, as long as it is."""
     lines = [PLATFORM + "registries:", "  emit: none", "  imageOverrides:"]
     lines += [
         f"    - {{name: registry.example.org/a{index:05}, newName: mirror.example.org/a{index:05}}}"
@@ -67,7 +67,7 @@ def many_overrides(folder: Path, count: int) -> None:
     image = (
         "source: {{image: 'registry.example.org/a{0:05}:1.2.3', {1}}}\nimageOverrides: all\nupdate: {{range: 1.x}}\n"
     )
-    texts = [f"name: s{index:05}\n" + image.format(index, CHART) for index in range(0, count, 10)]
+    texts = [f"name: s{index:05}\n" + image.format(index, CHART) for index in range(0, count, max(1, count // 50))]
     write(folder, "\n".join(lines) + "\n", texts)
 
 
