@@ -17,6 +17,7 @@ from render.flux.api import HELM_RELEASE_SPEC, OBJECTS, POST_RENDERER
 from render.flux.api_schema import matches_pattern
 from render.flux.versions import FluxVersion
 from render.importing.importer import Imported, Target, import_repository
+from render.model.text import STRINGS
 from render.yaml import scalar
 from render.yaml.emit import Emitter
 from tests.hostile import keys, texts
@@ -197,11 +198,11 @@ def is_sound(spec: dict[str, Any]) -> bool:
 
 
 class _Quoting(yaml.SafeDumper):
-    """Quotes what PyYAML takes for a plain string and go-yaml does not."""
+    """Quotes what PyYAML takes for a plain string, and a schema does not."""
 
 
 def _represent(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = None if scalar.is_plain_string(text) or "\n" in text else '"'
+    style = None if (text and STRINGS[text]) or "\n" in text else '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
