@@ -14,14 +14,15 @@ import tempfile
 import traceback
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from render.diagnostics import WorkerError
 from render.outcome import OutOfOrderError
 from render.structs import struct
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
+    from typing import IO, Any, NoReturn
 
     from render.outcome import FileOutcome, Outcome
     from render.plan.context import Header
@@ -150,7 +151,8 @@ def _work(
     """Plan a part, and end this process."""
     code = 1
     try:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
         _plan(renderer, part, files, late, up, down)
         code = 0
     except EOFError:
@@ -217,6 +219,9 @@ def _receive(worker: _Worker) -> Any:
         _, status = os.waitpid(worker.pid, 0)
         worker.is_over = True
         code = os.waitstatus_to_exitcode(status)
+        if code == -signal.SIGINT:
+            # It may hear of the interrupt before this process does.
+            raise KeyboardInterrupt from None
         told = f"signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"exit code {code}"
         raise WorkerError(f"a process that planned a part of the catalog has ended early, by {told}") from None
     if isinstance(value, str):

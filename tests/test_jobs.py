@@ -177,6 +177,38 @@ def slow() -> None:
     at_services(lambda _: time.sleep(0.2))
 
 
+def deaf() -> None:
+    """Begin a session of its own that takes no interrupts, as a shell starts what it does not wait for."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.setsid()
+    at_services(lambda _: time.sleep(0.05))
+
+
+@needs_proc
+def test_a_run_that_takes_no_interrupts_goes_on(tmp_path: Path) -> None:
+    folder = project(tmp_path, chain([f"s{index}" for index in range(30)])).folder
+    going = forked.start(folder, None, "build", "--jobs", "3", first=deaf)
+    wait_for(lambda: len(group(going.pid)) == 3)
+    os.killpg(going.pid, signal.SIGINT)
+    ran, _ = going.end()
+
+    assert (ran.code, ran.err.splitlines()[-1]) == (0, "30 services, 94 files: 94 changed, 0 unchanged, 0 pruned")
+    assert group(going.pid) == []
+
+
+@needs_proc
+def test_a_process_that_hears_of_an_interrupt_first_is_not_told(tmp_path: Path) -> None:
+    folder = project(tmp_path, chain([f"s{index}" for index in range(30)])).folder
+    going = forked.start(folder, None, "build", "--jobs", "3", first=slow)
+    wait_for(lambda: len(group(going.pid)) == 3)
+    os.kill(next(pid for pid in group(going.pid) if pid != going.pid), signal.SIGINT)
+    ran, _ = going.end()
+
+    assert (ran.code, ran.out, ran.err.strip()) == (1, "", "Aborted!")
+    assert group(going.pid) == []
+    assert not (folder / "apps").exists()
+
+
 @needs_proc
 def test_an_interrupt_leaves_no_file_and_no_process(tmp_path: Path) -> None:
     folder = project(tmp_path, chain([f"s{index}" for index in range(30)])).folder
