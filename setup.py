@@ -14,6 +14,7 @@ import ast
 import builtins
 import os
 import shutil
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import Any, NoReturn
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
 FOLDER = ROOT / "build" / "expanded"
@@ -31,11 +33,13 @@ INTERPRETED = (
     # A run that changes nothing loads these alone.
     *("__init__", "__main__", "cache/__init__", "cache/replay", "cache/store"),
     # Their attributes are known at run time only.
-    *("patterns", "structs", "model/fields"),
+    *("patterns", "prepared", "structs", "model/fields"),
+    # Any class with its methods will do.
+    "flux/override_scalars",
     # Pydantic's and click's, and what loads those of others.
     *("model/base", "model/platform", "model/schema", "model/service", "model/vm", "definition", "registry"),
     # Run once, if at all; signals are seen while a step of interpreted code runs.
-    *("codes", "docs", "dockerconfig", "gitrev", "progress", "scaffold"),
+    *("codes", "docs", "dockerconfig", "gitrev", "preparing", "progress", "scaffold"),
 )
 INTERPRETED_PREFIXES = ("cli", "importing/", "renovate")
 
@@ -49,7 +53,15 @@ follow_imports = skip
 """The same result whatever is installed; `make types` is what checks the types."""
 
 FUTURE = "from __future__ import annotations\n"
-NAMES = "from typing import Any as _Any, ClassVar as _ClassVar, Final as _Final, TypeAlias as _TypeAlias\n"
+NAMES = """MYPY = False
+if MYPY:
+    from typing import Any as _Any, ClassVar as _ClassVar, Final as _Final, TypeAlias as _TypeAlias
+"""
+NODE = """
+setattr(__import__("sys").modules[__name__], "_Any", object)
+Node: _TypeAlias = _Any
+"""
+"""An alias has a value too."""
 PURE_CALLS = frozenset(("bool", "end", "index", "len", "max", "min", "start"))
 """Calls that give the same when they are made twice, as mypyc does in a slice."""
 
@@ -78,7 +90,7 @@ def expand(text: str) -> str:
     changes += _constants(tree, lines)
     for first, end, new in sorted(changes, key=lambda change: change[:2], reverse=True):
         lines[first:end] = [new]
-    changed = "".join(lines).replace("\nNode = Scalar | Mapping | Sequence\n", "\nNode: _TypeAlias = _Any\n")
+    changed = "".join(lines).replace("\nNode = Scalar | Mapping | Sequence\n", NODE)
     return changed.replace(FUTURE, f"{FUTURE}{NAMES}", 1) if changed != text else text
 
 
@@ -212,6 +224,17 @@ def _written_out(cls: ast.ClassDef, mark: ast.Call) -> list[tuple[int, int, str]
     return changes
 
 
+class BuildModules(build_py):
+    """Adds what modules would compute at each start, computed by the Python that builds the wheel."""
+
+    def run(self) -> None:
+        """Build all modules."""
+        super().run()
+        if not self.editable_mode:
+            target = (Path(self.build_lib) / "render" / "prepared.bin").resolve()
+            subprocess.run([sys.executable, "-B", "-m", "render.preparing", str(target)], cwd=ROOT, check=True)  # noqa: S603
+
+
 class BuildExtensions(build_ext):
     """Compiles the C files of the library side by side, the longest first."""
 
@@ -274,9 +297,9 @@ def main() -> None:
     if wish not in ("0", "1"):
         raise SystemExit(f"RENDER_COMPILE must be 0 or 1, not `{wish}`")
     if wish == "0":
-        setup()
+        setup(cmdclass={"build_py": BuildModules})
     elif "bdist_wheel" in sys.argv:
-        setup(ext_modules=extensions(), cmdclass={"build_ext": BuildExtensions})
+        setup(ext_modules=extensions(), cmdclass={"build_ext": BuildExtensions, "build_py": BuildModules})
     else:
         # Asked for before the wheel is built, where setuptools is told what that needs.
         setup(setup_requires=["mypy>=2.4.1"])

@@ -5,13 +5,11 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 from render.catalog import PlatformFile, list_catalog, read_file, read_platform, shown_path
 from render.committed import Committed
 from render.diagnostics import Diagnostic, Location
-from render.files import Seen, repository
+from render.files import Seen, StrPath, below, clean, is_inside, repository
 from render.flux.overrides import Entry, Table
 from render.flux.versions import hooks
 from render.headers import HEADER, OWNED, data_of, digest_of, with_header
@@ -32,6 +30,10 @@ from render.renderer import Renderer, outline
 from render.structs import field, replace, struct
 from render.texts import Texts
 from render.yaml.source import Mapping
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["HEADER", "Build", "build", "digest_of", "with_header"]
 
@@ -65,7 +67,7 @@ class Build:
     """Processes that planned it."""
     automation: bool = True
     """Whether images are automated: with `--no-image-automation`, no policy is rendered."""
-    root: Path | None = None
+    root: str | None = None
     """The output root whose committed image values were respected."""
     taken: dict[str, int] = field(default_factory=dict)
     """Checksums of the files that these values were read from."""
@@ -79,11 +81,11 @@ class Build:
 
 
 def build(
-    catalog: Path,
-    platform_path: Path,
+    catalog: StrPath,
+    platform_path: StrPath,
     *,
     automation: bool = True,
-    root: Callable[[PlatformFile], Path] | None = None,
+    root: Callable[[PlatformFile], StrPath] | None = None,
     reset: frozenset[str] = frozenset(),
     overrides: PlacedTable | None = None,
     visit: Callable[[ServicePlan], None] | None = None,
@@ -106,7 +108,7 @@ def build(
     collects = gc.isenabled()
     gc.disable()
     try:
-        _Builder(made, catalog, Renderer(context, seen, visit), step).run(jobs)
+        _Builder(made, os.fspath(catalog), Renderer(context, seen, visit), step).run(jobs)
     except OutOfOrderError:
         return build(
             catalog,
@@ -128,10 +130,10 @@ def build(
 
 
 def prepare(
-    platform_path: Path,
+    platform_path: StrPath,
     *,
     automation: bool,
-    root: Callable[[PlatformFile], Path] | None = None,
+    root: Callable[[PlatformFile], StrPath] | None = None,
     reset: frozenset[str] = frozenset(),
     overrides: PlacedTable | None = None,
     seen: Seen | None = None,
@@ -150,7 +152,7 @@ def prepare(
             given = [_override(entry) for entry in overrides.entries]
         broken = any(fault.severity == "error" for fault in made.diagnostics)
         made.table = [] if broken else [Entry(e.name, e.new_name or "", e.new_tag or "", e.digest or "") for e in given]
-        made.root = root(platform) if root is not None and is_root(platform.platform.root) else None
+        made.root = clean(root(platform)) if root is not None and is_root(platform.platform.root) else None
         committed = Committed(made.root) if made.root is not None else None
         context = Context(platform, [] if broken else given, Table(made.table), automation, committed, reset)
         if broken:
@@ -164,7 +166,7 @@ def prepare(
 class _Builder:
     """Puts together what the files of the catalog add, and makes what belongs to no single service."""
 
-    def __init__(self, made: Build, catalog: Path, renderer: Renderer, step: Step | None) -> None:
+    def __init__(self, made: Build, catalog: str, renderer: Renderer, step: Step | None) -> None:
         self.made = made
         self.catalog = catalog
         self.renderer = renderer
@@ -279,8 +281,8 @@ class _Builder:
         if not self.setters or not (context.automation and settings.enabled):
             return
         path = bot_path(context, self.rendered)
-        top = os.path.realpath(repository(Path(context.file.source.path)) / path)
-        if Path(os.path.realpath(self.catalog)).is_relative_to(top):
+        top = os.path.realpath(below(repository(context.file.source.path), path))
+        if is_inside(os.path.realpath(self.catalog), top):
             return
         self.made.diagnostics += [
             Diagnostic(
@@ -414,7 +416,7 @@ class _Builder:
         if not context.platform.defaults.namespaces:
             namespaces = []
         shared = [self.shared[key] for key in sorted(self.shared)]
-        name = Path(os.path.realpath(self.catalog)).name
+        name = os.path.basename(os.path.realpath(self.catalog))
         cluster = plan_cluster(context, name, self.rendered, shared, namespaces)
         for path, (label, documents) in cluster.files.items():
             self.made.files.add(path, data_of(label, documents))
@@ -449,17 +451,17 @@ def told_once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     return sorted({one for one in diagnostics if one.code != "R008" or one.location not in refused})
 
 
-def _overlap(catalog: Path, made: Build) -> Diagnostic | None:
+def _overlap(catalog: str, made: Build) -> Diagnostic | None:
     """Return the fault of a tree that would be read as a part of the catalog; hidden folders of it are not read."""
     if made.root is None or made.platform is None:
         return None
-    top = Path(os.path.realpath(catalog))
-    inside = [Path(os.path.realpath(made.root / folder)) for folder in OWNED]
-    read = [one for one in inside if one.is_relative_to(top)]
-    if not any(all(not part.startswith(".") for part in one.relative_to(top).parts) for one in read):
+    top = os.path.realpath(catalog)
+    inside = [os.path.realpath(below(made.root, folder)) for folder in OWNED]
+    read = [one.removeprefix(top) for one in inside if is_inside(one, top)]
+    if not any(all(not part.startswith(".") for part in one.split("/")) for one in read):
         return None
     file = made.platform
-    is_own = os.path.realpath(made.root) == os.path.realpath(repository(Path(file.source.path)) / file.platform.root)
+    is_own = os.path.realpath(made.root) == os.path.realpath(below(repository(file.source.path), file.platform.root))
     place = file.source.place(file.root.get("root") or file.root) if is_own else Location(shown_path(made.root))
     return Diagnostic(
         place,
@@ -470,7 +472,7 @@ def _overlap(catalog: Path, made: Build) -> Diagnostic | None:
     )
 
 
-def _no_service(catalog: Path) -> Diagnostic:
+def _no_service(catalog: str) -> Diagnostic:
     return Diagnostic(
         Location(shown_path(catalog)),
         "R217",

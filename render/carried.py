@@ -16,6 +16,7 @@ from render.build import HEADER
 from render.catalog import SUFFIXES, reason_of, shown_path
 from render.committed import TABLE_COMMENT
 from render.diagnostics import Diagnostic, Location
+from render.files import StrPath
 from render.flux.overrides import Entry
 from render.patterns import lazy
 from render.plan import paths
@@ -74,7 +75,7 @@ class Carried:
         return f"{told}, {self.faulty} without the override table as it is" if self.releases else told
 
 
-def check_trees(folders: Iterable[Path], table: PlacedTable, emitted: Emitted, root: Path | None = None) -> Carried:
+def check_trees(folders: Iterable[StrPath], table: PlacedTable, emitted: Emitted, root: str | None = None) -> Carried:
     """Check every HelmRelease below the folders, hidden ones left out.
 
     A release that the catalog renders must carry what its service emits, any other the whole table. `root` is the
@@ -82,7 +83,7 @@ def check_trees(folders: Iterable[Path], table: PlacedTable, emitted: Emitted, r
     the folder that is searched.
     """
     made = Carried()
-    for folder in folders:
+    for folder in map(Path, folders):
         own = None
         if root is not None and _real(root).is_relative_to(_real(folder)):
             own = _real(root)
@@ -91,7 +92,7 @@ def check_trees(folders: Iterable[Path], table: PlacedTable, emitted: Emitted, r
     return made
 
 
-def _real(path: Path) -> Path:
+def _real(path: StrPath) -> Path:
     return Path(os.path.realpath(path))
 
 
@@ -111,7 +112,7 @@ def _files(folder: Path, made: Carried) -> Iterator[Path]:
             continue
         if entry.is_dir(follow_symlinks=False):
             yield from _files(path, made)
-        elif entry.name.endswith(SUFFIXES) and os.path.isfile(path):  # noqa: PTH113 - it never raises
+        elif entry.name.endswith(SUFFIXES) and os.path.isfile(path):
             yield path
 
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
 from render.diagnostics import Diagnostic, Location
-from render.files import Seen, read_bytes
+from render.files import Seen, StrPath, below, is_inside, read_bytes
 from render.flux.versions import FluxVersion, VersionError
 from render.model import schema
 from render.model.read import INVALID, Reader
 from render.patterns import lazy
-from render.structs import field, replace, struct
+from render.structs import cast, field, replace, struct
 from render.yaml import scalar
 from render.yaml.source import Document, Mapping, Node, Scalar, Sequence, Source, decode, parse
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from render.model.platform import Platform
     from render.model.service import Service
@@ -63,16 +62,13 @@ class CatalogFile:
     """None for the folder itself."""
 
 
-def shown_path(path: Path) -> str:
+def shown_path(path: StrPath) -> str:
     """Return a path as people see it: relative to the working directory where that is shorter, with `/`."""
-    try:
-        relative = os.path.relpath(path)
-    except ValueError:
-        return path.as_posix()
-    return relative.replace(os.sep, "/") if not relative.startswith(f"..{os.sep}..") else path.as_posix()
+    relative = os.path.relpath(path)
+    return os.fspath(path) if relative.startswith("../..") else relative
 
 
-def read_file(path: Path | str, shown: str, seen: Seen | None = None) -> tuple[Source, list[Diagnostic]]:
+def read_file(path: StrPath, shown: str, seen: Seen | None = None) -> tuple[Source, list[Diagnostic]]:
     """Return the source of a file; an unreadable one is a fault, and an empty source."""
     try:
         data = read_bytes(path)
@@ -100,7 +96,7 @@ def _is_odd(name: str) -> bool:
     return not name.isprintable() and _ODD_NAME.search(name) is not None
 
 
-def odd_name(path: Path, name: str) -> Diagnostic | None:
+def odd_name(path: StrPath, name: str) -> Diagnostic | None:
     """Return the fault of a file or folder name that no header line could hold; None for a sound one."""
     if not _is_odd(name):
         return None
@@ -113,13 +109,13 @@ def odd_name(path: Path, name: str) -> Diagnostic | None:
     )
 
 
-def read_platform(path: Path, seen: Seen | None = None) -> tuple[PlatformFile | None, list[Diagnostic]]:
+def read_platform(path: StrPath, seen: Seen | None = None) -> tuple[PlatformFile | None, list[Diagnostic]]:
     """Return the platform file, or None and what is wrong with it."""
     shown = shown_path(path)
     if not os.path.lexists(path):
         hint = "write one (`cluster` and `flux.version` are all it needs), or name another with `--platform`"
         return None, [Diagnostic(Location(shown), "R105", "there is no platform file", hint=hint)]
-    odd = odd_name(path, path.name)
+    odd = odd_name(path, os.path.basename(path))
     source, faults = read_file(path, shown, seen) if odd is None else (Source(shown, ""), [odd])
     documents: list[Document] = []
     if not faults:
@@ -144,7 +140,7 @@ def read_platform(path: Path, seen: Seen | None = None) -> tuple[PlatformFile | 
         wanted, _, examples = str(error).partition(", such as ")
         hint = "name the release the cluster runs" + (f", such as {examples}" if examples else "")
         return None, [source.fault("R104", node, f"`flux.version` {wanted}, not `{platform.flux.version}`", hint=hint)]
-    return PlatformFile(platform, root, source, path.name, flux), faults
+    return PlatformFile(platform, root, source, os.path.basename(path), flux), faults
 
 
 def _flux_version_node(root: Mapping) -> Node | None:
@@ -152,16 +148,17 @@ def _flux_version_node(root: Mapping) -> Node | None:
     return flux.get("version") if type(flux) is Mapping else None
 
 
-def find_files(folder: Path, seen: Seen | None = None) -> tuple[list[str], list[Diagnostic]]:
+def find_files(folder: StrPath, seen: Seen | None = None) -> tuple[list[str], list[Diagnostic]]:
     """Return the definition files below a folder, as sorted paths below it with `/`; hidden ones are left out."""
     found: list[str] = []
     faults: list[Diagnostic] = []
-    _scan(folder, folder, "", found, faults, seen)
+    top = os.fspath(folder)
+    _scan(top, top, "", found, faults, seen)
     found.sort()
     return found, faults
 
 
-def _scan(folder: Path, top: Path, prefix: str, found: list[str], faults: list[Diagnostic], seen: Seen | None) -> None:
+def _scan(folder: str, top: str, prefix: str, found: list[str], faults: list[Diagnostic], seen: Seen | None) -> None:
     try:
         entries = list(os.scandir(folder))
     except OSError as error:
@@ -183,12 +180,12 @@ def _scan(folder: Path, top: Path, prefix: str, found: list[str], faults: list[D
             seen.is_plain = False
         fault = None
         if _is_odd(entry.name) or entry.is_symlink():
-            path = folder / entry.name
+            path = below(folder, entry.name)
             fault = odd_name(path, entry.name) or _link_fault(path, top, entry)
         if fault is not None:
             faults.append(fault)
         elif is_folder:
-            _scan(folder / entry.name, top, f"{prefix}{entry.name}/", found, faults, seen)
+            _scan(below(folder, entry.name), top, f"{prefix}{entry.name}/", found, faults, seen)
         else:
             found.append(prefix + entry.name)
 
@@ -201,12 +198,12 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _link_fault(path: Path, top: Path, entry: os.DirEntry[str]) -> Diagnostic | None:
+def _link_fault(path: str, top: str, entry: os.DirEntry[str]) -> Diagnostic | None:
     """Return why a link is not followed: only one to a file inside the catalog is."""
     if not entry.is_symlink():
         return None
     target = os.path.realpath(path)
-    if not _is_folder(entry) and Path(target).is_relative_to(os.path.realpath(top)):
+    if not _is_folder(entry) and is_inside(target, os.path.realpath(top)):
         return None
     return Diagnostic(
         Location(shown_path(path)),
@@ -217,7 +214,7 @@ def _link_fault(path: Path, top: Path, entry: os.DirEntry[str]) -> Diagnostic | 
     )
 
 
-def read_catalog(folder: Path, seen: Seen | None = None) -> Iterator[CatalogFile]:
+def read_catalog(folder: StrPath, seen: Seen | None = None) -> Iterator[CatalogFile]:
     """Read a catalog file by file, in the order of their paths; `seen` takes in what is read."""
     files, faulty = list_catalog(folder, seen)
     if faulty is not None:
@@ -226,20 +223,20 @@ def read_catalog(folder: Path, seen: Seen | None = None) -> Iterator[CatalogFile
         yield read_definitions(path, label, seen)
 
 
-def list_catalog(folder: Path, seen: Seen | None = None) -> tuple[list[tuple[str, str]], CatalogFile | None]:
+def list_catalog(folder: StrPath, seen: Seen | None = None) -> tuple[list[tuple[str, str]], CatalogFile | None]:
     """Return path and label of each file of a catalog, in order; and what is wrong with its folders, as of one file."""
     files, faults = find_files(folder, seen)
     prefix, name = prefixes(folder)
     odd = odd_name(folder, name)
     if odd is not None:
         files, faults = [], [odd]
-    faulty = CatalogFile(folder.name, [], faults, [], False) if faults else None
+    faulty = CatalogFile(os.path.basename(folder), [], faults, [], False) if faults else None
     return [(prefix + file, f"{name}/{file}") for file in files], faulty
 
 
-def prefixes(folder: Path) -> tuple[str, str]:
+def prefixes(folder: StrPath) -> tuple[str, str]:
     """Return what stands before the path of a file below a catalog: where it is shown, and (with `/`) in its label."""
-    return f"{shown_path(folder)}/".removeprefix("./"), Path(os.path.realpath(folder)).name
+    return f"{shown_path(folder)}/".removeprefix("./"), os.path.basename(os.path.realpath(folder))
 
 
 def read_definitions(path: str, label: str, seen: Seen | None = None) -> CatalogFile:
@@ -291,7 +288,7 @@ def with_snippet(fault: Diagnostic) -> Diagnostic:
     """Return a fault with the source line that it lacks: one found after its file was read carries a place only."""
     if fault.snippet or not fault.location.column:
         return fault
-    source, faults = read_file(Path(fault.location.path), fault.location.path)
+    source, faults = read_file(fault.location.path, fault.location.path)
     if faults:
         return fault
     for document in parse(source)[0]:

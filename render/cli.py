@@ -72,7 +72,9 @@ def input_options(command: Command) -> Command:
 
     @functools.wraps(command)
     def wrapped(**options: Any) -> Any:
-        inputs = Inputs(**{name: options.pop(name) for name in names})
+        given: dict[str, Any] = {name: options.pop(name) for name in names}
+        texts = {name: str(one) for name, one in given.items() if isinstance(one, Path)}
+        inputs = Inputs(**{**given, **texts})
         return command(inputs=inputs, **options)
 
     for option in reversed(_INPUT_OPTIONS):

@@ -108,7 +108,7 @@ def _folder(path: Path) -> Tree:
     from render.guard import service_of
     from render.treefiles import read_tree
 
-    if not os.path.isdir(path):  # noqa: PTH112 - it never raises
+    if not os.path.isdir(path):
         raise click.UsageError(f"{path}: there is no such folder")
     with progress(f"reading {path}") as step:
         files, faults = read_tree(path, step)
@@ -141,7 +141,7 @@ def _revisions(base: str, asked: Rendering) -> tuple[Tree, Tree]:
 def _start(platform_path: Path) -> Path:
     """Return the folder in which Git is asked: that of the platform file, if there is one."""
     folder = Path(os.path.realpath(platform_path)).parent
-    return folder if os.path.isdir(folder) else Path()  # noqa: PTH112 - it never raises
+    return folder if os.path.isdir(folder) else Path()
 
 
 def _rendered_base(base: str, revision: Revision, asked: Rendering) -> Tree:

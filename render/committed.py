@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from zlib import crc32
 
-from render.files import read_bytes
+from render.files import StrPath, read_bytes
 from render.flux.image import ImageError, Reference
 from render.flux.overrides import Entry, Table
 from render.patterns import lazy
@@ -60,10 +59,9 @@ class Marks:
 class Committed:
     """Reads the committed files of services below an output root."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, root: StrPath) -> None:
         self.top = os.fspath(root)
-        self.is_there = os.path.isdir(root)  # noqa: PTH112 - it never raises
+        self.is_there = os.path.isdir(root)
         self.unread: dict[str, OSError | str] = {}
         """Files whose values are not known: why they cannot be read, or the text that holds conflict markers."""
         self._taken: dict[str, int] = {}
@@ -90,7 +88,7 @@ class Committed:
     def _find_holders(self) -> Iterator[tuple[tuple[str, str, str], str]]:
         for area in ("apps", "configs"):
             try:
-                services = sorted(entry.name for entry in os.scandir(self.root / area))
+                services = sorted(entry.name for entry in os.scandir(f"{self.top}/{area}"))
             except OSError:
                 continue
             for service in services:

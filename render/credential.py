@@ -7,16 +7,16 @@ must be encrypted, and something must decrypt it.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
 
 from render.catalog import shown_path
 from render.diagnostics import Diagnostic, Location
 from render.yaml.emit import Emitter
 from render.yaml.source import Mapping, Node, decode, parse
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+    from typing import Any
 
     from render.model.platform import Platform
 
@@ -94,7 +94,7 @@ For the kustomization.yaml beside the GitRepository {namespace}/{name}, which
     return _commented(comment, {"patches": [patch]})
 
 
-def check_file(path: Path, data: bytes, platform: Platform) -> Iterator[Diagnostic]:
+def check_file(path: str, data: bytes, platform: Platform) -> Iterator[Diagnostic]:
     """Yield what is wrong with the credential in the tree."""
     source, faults = decode(shown_path(path), data)
     documents, broken = parse(source) if not faults else ([], [])

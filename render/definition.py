@@ -104,7 +104,7 @@ def _named_schema(catalog: Path) -> str | None:
             if name.startswith(".") or not name.endswith((".yaml", ".yml")):
                 continue
             # Opening a pipe would wait for it.
-            if not os.path.isfile(Path(folder, name)):  # noqa: PTH113 - it never raises
+            if not os.path.isfile(Path(folder, name)):
                 continue
             try:
                 with (Path(folder) / name).open(encoding="utf-8", errors="replace") as file:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from render.structs import struct
 
-Severity = Literal["error", "warning"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+Severity: TypeAlias = 'Literal["error", "warning"]'
 
 
 @struct(frozen=True, order=True)

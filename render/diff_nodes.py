@@ -104,7 +104,7 @@ def meaning(node: Node) -> Hashable:
             return ("string", node.text)
         one, other = scalar.kyaml(node.text), scalar.sigs(node.text)
         is_clear = one.kind in _CLEAR and other.kind in _CLEAR
-        return (*one, *other, "" if is_clear else node.text)
+        return (one.kind, one.value, other.kind, other.value, "" if is_clear else node.text)
     if type(node) is Sequence:
         return ("list", *map(meaning, node.items))
     assert type(node) is Mapping

@@ -6,10 +6,11 @@ Loading it takes as long as digesting some hundred files without it.
 from __future__ import annotations
 
 from _blake2 import blake2b
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 DIGEST_SIZE = 16
 """Bytes by which a file's content is known again."""

@@ -5,10 +5,17 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from pathlib import Path
+from collections.abc import Iterator
 
 from render.digests import digest_of
 from render.texts import Texts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+StrPath: TypeAlias = "str | os.PathLike[str]"
+"""A path; inside a build paths are texts, since importing pathlib takes a tenth of a short run."""
 
 IN_MEMORY = 1 << 16
 """Bytes of what was read that are kept in memory; they are looked at once, if ever."""
@@ -27,7 +34,7 @@ class Seen:
         self.is_plain = True
         """False when something was read that cannot be found again by its path: behind a link, or differing twice."""
 
-    def add(self, path: Path | str, data: bytes) -> None:
+    def add(self, path: StrPath, data: bytes) -> None:
         """Enter what was read from a file."""
         name, digest = os.fspath(path), digest_of(data)
         if self.files.setdefault(name, digest) != digest:
@@ -35,7 +42,7 @@ class Seen:
         self.contents.add(name, data)
 
 
-def read_bytes(path: Path | str) -> bytes:
+def read_bytes(path: StrPath) -> bytes:
     """Read a regular file; opening a pipe or a device must not wait for it."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
@@ -56,11 +63,42 @@ def read_bytes(path: Path | str) -> bytes:
         os.close(handle)
 
 
-def repository(platform_path: Path) -> Path:
+def clean(path: StrPath) -> str:
+    """Return a path as pathlib spells it: without `.`, empty parts and a slash at the end; `.` for an empty one."""
+    text = os.fspath(path)
+    if "//" not in text and "." not in text and not text.endswith("/") and text:
+        return text
+    root = "//" if text.startswith("//") and not text.startswith("///") else "/" if text.startswith("/") else ""
+    return root + "/".join(part for part in text.split("/") if part not in ("", ".")) or "."
+
+
+def below(folder: str, path: str) -> str:
+    """Return the path of what lies at a path below a folder; both are clean."""
+    if folder == ".":
+        return path
+    return f"{folder}{path}" if folder.endswith("/") else f"{folder}/{path}"
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """Whether a path is that of a folder, or of something in it."""
+    return path == folder or path.startswith(folder if folder.endswith("/") else f"{folder}/")
+
+
+def upwards(folder: str) -> Iterator[str]:
+    """Yield an absolute path, and those of the folders around it, the innermost first."""
+    while True:
+        yield folder
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return
+        folder = parent
+
+
+def repository(platform_path: StrPath) -> str:
     """Return the top of the repository that holds the platform file; its folder outside a repository."""
-    folder = Path(os.path.realpath(platform_path)).parent
-    top = next((one for one in (folder, *folder.parents) if os.path.exists(one / ".git")), folder)  # noqa: PTH110 - it never raises
+    folder = os.path.dirname(os.path.realpath(platform_path))
+    top = next((one for one in upwards(folder) if os.path.exists(f"{one}/.git")), folder)
     try:
-        return Path(os.path.relpath(top))
+        return os.path.relpath(top)
     except ValueError:
         return top

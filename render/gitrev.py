@@ -109,7 +109,7 @@ class Revision:
                 check=False,
             )
         except FileNotFoundError as error:
-            if not os.path.isdir(self._start):  # noqa: PTH112 - it never raises
+            if not os.path.isdir(self._start):
                 raise GitError(f"there is no folder `{self._start}`") from error
             raise GitError("`git` is not installed, or not on PATH") from error
         except OSError as error:

@@ -15,12 +15,13 @@ from render.catalog import reason_of, shown_path
 from render.diagnostics import Diagnostic, Location
 from render.flux.image import ImageError, Reference
 from render.flux.override_sites import Image, images, sites
-from render.flux.overrides import OverrideFailure, Step, Table
+from render.flux.overrides import Outcome, OverrideFailure, Step, Table
 from render.override import LEAVES, data_of, kustomize_refuses
 from render.plan.context import Report, node_at
 from render.plan.table_notes import PlacedTable
 from render.redact import printable
 from render.report import count
+from render.structs import replace
 from render.yaml import scalar
 from render.yaml.source import Document, Mapping, Node, Scalar, Source, parse
 from render.yaml.source import Sequence as SequenceNode
@@ -131,8 +132,8 @@ def rewrite(made: Rewrite, placed: PlacedTable, named: str) -> None:
         hint = "move the object into another file"
         made.diagnostics.append(kustomize_refuses(made.source, root, failure, "any override makes it fail", hint))
         return
-    for image, (after, trace) in zip(found, outcomes, strict=True):
-        made.fates.append(_fate(made.source, documents[image.document].root, image, after, trace))
+    for image, outcome in zip(found, outcomes, strict=True):
+        made.fates.append(_fate(made.source, documents[image.document].root, image, outcome))
     made.diagnostics += _unmatched(placed, named, made.fates)
     values = _values(made, documents, found)
     if made.failed or not values:
@@ -157,21 +158,21 @@ def _images(documents: Sequence[Document], table: Table) -> list[Image]:
     found: list[Image] = []
     for index, root in enumerate(roots):
         try:
-            for path, doubled in sites(root, LEAVES):
-                found.append(Image(index, path, doubled, node_at(documents[index].root, *path)))
+            at = sites(root, LEAVES)
         except OverrideFailure:
             continue
+        found += (Image(index, site.path, site.doubled, node_at(documents[index].root, *site.path)) for site in at)
     return found
 
 
-def _fate(source: Source, root: Node, image: Image, after: str, trace: tuple[Step, ...]) -> Fate:
+def _fate(source: Source, root: Node, image: Image, outcome: Outcome) -> Fate:
     node = image.value
     assert type(node) is Scalar
     holder = root
     while image.path[:1] == ("items",) and type(holder) is Mapping and type(holder.get("items")) is SequenceNode:
         inner = node_at(holder, *image.path[:2])
         assert inner is not None
-        holder, image = inner, image._replace(path=image.path[2:])
+        holder, image = inner, replace(image, path=image.path[2:])
     kind = name = namespace = ""
     if type(holder) is Mapping:
         metadata = holder.get("metadata")
@@ -180,7 +181,7 @@ def _fate(source: Source, root: Node, image: Image, after: str, trace: tuple[Ste
             name, namespace = metadata.text("name") or "", metadata.text("namespace") or ""
     path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in image.path).removeprefix(".")
     whole = f"{namespace}/{name}" if namespace else name
-    return Fate(source.place(node), kind, whole, path, node.text, after, trace)
+    return Fate(source.place(node), kind, whole, path, node.text, outcome.text, outcome.trace)
 
 
 def _unmatched(placed: PlacedTable, named: str, fates: Sequence[Fate]) -> list[Diagnostic]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Container
-from typing import TYPE_CHECKING
 
 from render.diagnostics import Diagnostic, Location, RenderError
 from render.headers import data_of
@@ -18,6 +17,7 @@ from render.plan.fluxtree import Rendered
 from render.plan.service import CONFIG_FILES, FILES, PolicyName, ServicePlan, plan_service
 from render.structs import field, struct
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from render.catalog import Definition
     from render.plan.objects import Identity

@@ -6,8 +6,13 @@ messages, or texts that few files have.
 
 from __future__ import annotations
 
-import re
-from typing import Any, AnyStr, cast
+from render import prepared
+from render.structs import cast
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+    from typing import Any, AnyStr
 
 
 class _Pattern:
@@ -20,7 +25,7 @@ class _Pattern:
         self._flags = flags
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(re.compile(self._text, self._flags), name)
+        found = getattr(prepared.pattern(self._text, self._flags), name)
         if name in self.__slots__:
             setattr(self, name, found)
         return found

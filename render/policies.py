@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from render.build import Build, build
 from render.diagnostics import Diagnostic
@@ -23,6 +22,10 @@ from render.redact import printable
 from render.structs import field, replace, struct
 from render.yaml.source import Mapping, Node, Source, decode, parse
 from render.yaml.source import Sequence as Items
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _LEADING = lazy(r"\A`[^`]*` ")
 _LONGEST = 8 << 20

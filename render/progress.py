@@ -6,7 +6,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TextIO
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
 
 Step = Callable[[int, int], None]
 """Takes what is done and how much there is; 0 when nobody knows how much."""

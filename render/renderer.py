@@ -6,7 +6,6 @@ Services that depend on some that come later wait until all files are read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from render.catalog import CatalogFile, Definition, read_definitions
 from render.diagnostics import Location
@@ -14,6 +13,7 @@ from render.outcome import Entered, FileOutcome, outcome_of
 from render.patterns import lazy
 from render.plan.context import Context, Header, header_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from render.files import Seen
     from render.plan.service import ServicePlan

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from render.diagnostics import Diagnostic, Location
 from render.redact import printable
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from render.tree import Changes
 
@@ -105,6 +103,8 @@ def _property(text: str) -> str:
 
 def render_json(diagnostics: Sequence[Diagnostic], summary: dict[str, object]) -> str:
     """Return the whole report as one JSON document (`docs/json.md`)."""
+    import json
+
     report = {"version": JSON_VERSION, **summary, "diagnostics": [_as_json(one) for one in diagnostics]}
     text = json.dumps(report, indent=2, ensure_ascii=False)
     if any(printable(line) != line for line in text.split("\n")):
@@ -151,12 +151,12 @@ def faults_line(diagnostics: Sequence[Diagnostic], checked: int) -> str:
     return f"{' and '.join(told)} in {count(files, 'file')} ({checked} checked)"
 
 
-def render_stale(changes: Changes, root: Path) -> str:
+def render_stale(changes: Changes, root: str) -> str:
     """Return a GitHub annotation for each file that is not what the catalog says."""
     out = []
     for listed, told in ((changes.new, "is missing"), (changes.changed, "is stale"), (changes.stale, "is left over")):
         for path in listed:
-            where = _property(f"{root.as_posix()}/{path}")
+            where = _property(f"{root}/{path}")
             out.append(f"::error file={where},title=stale::the generated file {told}; run `render build`, and commit\n")
     return "".join(sorted(out))
 

@@ -130,7 +130,7 @@ def place_of(wish: Wish, catalog: Path) -> Path:
     """Return where the definition goes: into the namespace's folder of the catalog, if it has one."""
     folder = catalog / (wish.namespace or wish.name)
     # A namespace that is no name of a folder is told when the definition is read.
-    return (folder if os.path.isdir(folder) else catalog) / f"{wish.name}.yaml"  # noqa: PTH112 - it never raises
+    return (folder if os.path.isdir(folder) else catalog) / f"{wish.name}.yaml"
 
 
 def new_service(wish: Wish, path: Path, catalog: Path, platform_path: Path) -> Made:
@@ -164,7 +164,7 @@ def _build_with(path: Path, text: str, catalog: Path, platform_path: Path) -> tu
     """
     with TemporaryDirectory() as folder:
         copy = Path(folder, Path(os.path.realpath(catalog)).name)
-        is_there = os.path.isdir(catalog)  # noqa: PTH112 - it never raises
+        is_there = os.path.isdir(catalog)
         for name in find_files(catalog)[0] if is_there else ():
             there = copy / name
             there.parent.mkdir(parents=True, exist_ok=True)
@@ -206,7 +206,7 @@ def write(files: Mapping[Path, str]) -> list[Diagnostic]:
         place, made = path, "file"
         try:
             for folder in reversed((path.parent, *path.parent.parents)):
-                if not os.path.isdir(folder):  # noqa: PTH112 - it never raises
+                if not os.path.isdir(folder):
                     place, made = folder, "folder"
                     folder.mkdir()
                     undo.append(folder.rmdir)

@@ -11,15 +11,14 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from render.diagnostics import WorkerError
-from render.files import Seen
+from render.files import Seen, StrPath, below, clean, is_inside, repository
 from render.progress import progress
 from render.structs import struct
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from render.build import Build
     from render.cache.edits import Edited
@@ -45,9 +44,9 @@ class MisuseError(Exception):
 class Inputs:
     """What every rendering command takes."""
 
-    catalog: Path
-    platform_path: Path
-    out: Path | None
+    catalog: str
+    platform_path: str
+    out: str | None
     automation: bool
     style: str
     fail_on: str
@@ -57,7 +56,7 @@ class Inputs:
     jobs: int | None
 
 
-def build(session: Session, force: Sequence[Path] = (), *, verbose: bool = False) -> None:
+def build(session: Session, force: Sequence[StrPath] = (), *, verbose: bool = False) -> None:
     """Render CATALOG into the output root: all of it, or nothing if anything is wrong."""
     from render import tree
 
@@ -88,7 +87,7 @@ def build(session: Session, force: Sequence[Path] = (), *, verbose: bool = False
     session.finish(made, changes)
 
 
-def check(session: Session, only: Sequence[str] = (), trees: Sequence[Path] = ()) -> None:
+def check(session: Session, only: Sequence[str] = (), trees: Sequence[StrPath] = ()) -> None:
     """Tell what `build` would change, as a unified diff; exit 1 if anything."""
     from render import tree
 
@@ -114,7 +113,7 @@ class Session:
 
     def __init__(self, inputs: Inputs, memory: Memory | None) -> None:
         self.inputs = inputs
-        self.root = inputs.out if inputs.out is not None else Path()
+        self.root = inputs.out if inputs.out is not None else "."
         self.memory = memory
         self.seen = Seen() if self.memory is not None else None
         self.edited: Edited | None = None
@@ -173,12 +172,10 @@ class Session:
                     raise MisuseError(f"{option} {name}: there is no such service in the catalog")
         return made
 
-    def _find_root(self, file: PlatformFile) -> Path:
-        from render.files import repository
-
+    def _find_root(self, file: PlatformFile) -> str:
         if self.inputs.out is not None:
             return self.inputs.out
-        return repository(self.inputs.platform_path) / file.platform.root
+        return below(repository(self.inputs.platform_path), clean(file.platform.root))
 
     def compare(
         self, made: Build, *, force: frozenset[str] = frozenset(), only: frozenset[str] | None = None
@@ -191,26 +188,26 @@ class Session:
         made.diagnostics = sorted({*made.diagnostics, *changes.diagnostics})
         return changes
 
-    def forced(self, paths: Iterable[Path]) -> frozenset[str]:
+    def forced(self, paths: Iterable[StrPath]) -> frozenset[str]:
         """Return the paths of `--force` as paths below the root."""
-        root = Path(os.path.realpath(self.root))
+        root = os.path.realpath(self.root)
         found = set()
-        for path in paths:
-            absolute = Path(os.path.realpath(path.parent), path.name)
-            if not absolute.is_relative_to(root):
+        for path in map(clean, paths):
+            absolute = below(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+            if not is_inside(absolute, root):
                 raise MisuseError(f"--force {path}: the file is not below the output root {self.root}")
             if not os.path.lexists(absolute):
                 raise MisuseError(f"--force {path}: there is no such file")
-            if os.path.isdir(absolute) and not os.path.islink(absolute):  # noqa: PTH112, PTH114 - they never raise
+            if os.path.isdir(absolute) and not os.path.islink(absolute):
                 raise MisuseError(f"--force {path}: this is a folder; name the files in it")
-            found.add(absolute.relative_to(root).as_posix())
+            found.add(absolute.removeprefix(root).removeprefix("/") or ".")
         return frozenset(found)
 
     def stops(self, made: Build) -> bool:
         """Whether what was found forbids writing, or success."""
         return made.failed or (self.inputs.fail_on == "warning" and bool(made.diagnostics))
 
-    def finish_trees(self, folders: Sequence[Path]) -> None:
+    def finish_trees(self, folders: Sequence[StrPath]) -> None:
         """Report the HelmReleases of some folders that do not carry the override table, and leave."""
         from render.carried import Emitted, check_trees
 
@@ -337,9 +334,9 @@ def plain_inputs(arguments: Sequence[str]) -> Inputs | None:
         if not 1 <= jobs <= MOST_JOBS:
             return None
     return Inputs(
-        catalog=Path(values.get("", "catalog")),
-        platform_path=Path(values.get("--platform", "platform.yaml")),
-        out=Path(values["--out"]) if "--out" in values else None,
+        catalog=clean(values.get("", "catalog")),
+        platform_path=clean(values.get("--platform", "platform.yaml")),
+        out=clean(values["--out"]) if "--out" in values else None,
         automation=not flags["--no-image-automation"],
         style="full",
         fail_on="error",

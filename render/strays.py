@@ -9,16 +9,16 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
 from render.catalog import SUFFIXES, shown_path
 from render.committed import without_literals
 from render.diagnostics import Diagnostic, Location
-from render.files import read_bytes
+from render.files import below, read_bytes
 from render.patterns import lazy
+from render.structs import struct
 from render.yaml import source as yaml
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from render.build import Build
 
@@ -37,7 +37,8 @@ _OWN = lazy(
 _SUFFIXES = ("tag", "name", "digest")
 
 
-class Marker(NamedTuple):
+@struct(frozen=True)
+class Marker:
     """A setter marker: where it stands, and what it says."""
 
     place: Location
@@ -54,7 +55,7 @@ class Marker(NamedTuple):
 class Strays:
     """Collects the files of people in the owned folders of a tree, and judges them against a build."""
 
-    def __init__(self, build: Build, root: Path) -> None:
+    def __init__(self, build: Build, root: str) -> None:
         self.build = build
         self.root = root
         self.files: list[str] = []
@@ -72,7 +73,7 @@ class Strays:
         for path in paths:
             if path.endswith((*SUFFIXES, "/Kustomization")):
                 try:
-                    data = read_bytes(self.root / path)
+                    data = read_bytes(below(self.root, path))
                 except OSError:
                     # No file is there for the bot either: a folder, a link to nothing, or nothing that may be read.
                     continue
@@ -83,7 +84,7 @@ class Strays:
         if not (has_markers or has_policies):
             return
         text = data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
-        shown = shown_path(self.root / path)
+        shown = shown_path(below(self.root, path))
         if has_markers:
             self.markers += markers(shown, text)
         if has_policies:
@@ -114,7 +115,7 @@ class Strays:
             return found
         for path in self.build.files:
             if path.endswith("/extra.yaml") and _POLICY in (data := self.build.files.data(path)):
-                self._find_policies(shown_path(self.root / path), data.decode())
+                self._find_policies(shown_path(below(self.root, path)), data.decode())
         found += self._unused()
         if self.markers:
             found += self._dangling()
@@ -133,7 +134,7 @@ class Strays:
             if area == "apps" and service and service in self.build.names:
                 hint = f"name it under `kustomize` of `{service}`, such as `resources: [{name}]`, or {hint}"
             yield Diagnostic(
-                Location(shown_path(self.root / path)),
+                Location(shown_path(below(self.root, path))),
                 "R515",
                 "the file is in no kustomization",
                 "warning",
@@ -160,8 +161,8 @@ class Strays:
 
         known = {*self.policies, *_rendered(self.build)}
         names = {name: namespace for namespace, name in sorted(known)}
-        for place, text in self.markers:
-            policy = Marker(place, text).policy
+        for marker in self.markers:
+            policy, text = marker.policy, marker.text
             if policy in known:
                 continue
             cause = "the image bot leaves the value as it is, and reports nothing"
@@ -174,7 +175,7 @@ class Strays:
                 cause = f"the image bot of this tree sees policies in `{self._namespace}` only"
             hint = "give the image an `update`, or remove the marker"
             yield Diagnostic(
-                place,
+                marker.place,
                 "R513",
                 f"the marker `{text}` names no image policy of the tree",
                 "warning",

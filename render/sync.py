@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 from render.build import Build
 from render.catalog import Definition, read_catalog, reason_of
 from render.diagnostics import Diagnostic, Location
-from render.files import read_bytes
+from render.files import below, read_bytes
 from render.model import schema
 from render.model.read import INVALID, Reader
 from render.plan.context import Context, Report
@@ -137,7 +137,7 @@ def _unread(cluster: Cluster) -> Iterator[Diagnostic]:
     if committed is None:
         return
     for path, why in committed.unread.items():
-        target = committed.root / path
+        target = below(committed.top, path)
         yield conflict(target, why) if isinstance(why, str) else unreadable(target, why)
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from render.build import Build, build
 from render.catalog import Definition
 from render.committed import Committed
 from render.diagnostics import Diagnostic
-from render.files import repository
+from render.files import StrPath, below, repository
 from render.flux.overrides import Table
 from render.plan.context import Context, Report
 from render.plan.images import Images
@@ -20,6 +19,7 @@ from render.plan.sources import Charts
 from render.structs import struct
 from render.sync_edits import Change, Edit
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from render.catalog import PlatformFile
 
@@ -58,8 +58,8 @@ class Cluster:
 def open_cluster(catalog: Path, path: Path, out: Path | None, *, automation: bool) -> Cluster:
     """Render a catalog for the cluster of a platform file; `out` is its tree in place of the platform's `root`."""
 
-    def root(file: PlatformFile) -> Path:
-        return out if out is not None else repository(path) / file.platform.root
+    def root(file: PlatformFile) -> StrPath:
+        return out if out is not None else below(repository(path), file.platform.root)
 
     made = build(catalog, path, automation=automation, root=root)
     platform = made.platform

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from render.report import count
 from render.sync_edits import Change, shown, version
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from render.sync import Sync
 

@@ -11,18 +11,23 @@ with the same result, and a start costs no import and no compilation. The shippe
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from render.diagnostics import Diagnostic, Location, RenderError
+from render.files import StrPath
 from render.patterns import lazy
 from render.yaml.emit import Emitter, derives_wide
 from render.yaml.scalar import quote
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
     from jinja2 import Template
+
+Run: TypeAlias = "Callable[[dict[str, Any], Emitter], str]"
 
 _ENTRY = lazy(r"( *)([A-Za-z][A-Za-z0-9./-]*): \{\{ ([^{}]+) \}\}")
 _ALONE = lazy(r"( *)\{\{ ([^{}]+) \}\}")
@@ -31,19 +36,18 @@ _STATEMENT = lazy(r"\s*\{%.*%\}\s*|\s*\{#.*#\}\s*")
 _NAME = lazy(r"[A-Za-z_][A-Za-z0-9_]*")
 _RULE = "a line must be `key:`, `key: word`, `key: {{ value }}`, `{{ mapping }}` or a statement"
 
-Run = Callable[[dict[str, Any], Emitter], str]
 
-
-def shipped_folder() -> Path:
+def shipped_folder() -> str:
     """Return the folder of the shipped templates: inside the installed package, or at the top of a checkout."""
-    inside = Path(__file__).parent / "_templates"
-    return inside if inside.is_dir() else Path(__file__).parent.parent / "templates"
+    package = os.path.dirname(__file__)
+    inside = f"{package}/_templates"
+    return inside if os.path.isdir(inside) else f"{os.path.dirname(package)}/templates"
 
 
-def render(name: str, values: dict[str, Any], folder: Path | None = None) -> str:
+def render(name: str, values: dict[str, Any], folder: StrPath | None = None) -> str:
     """Return the text of a document; raises RenderError for a fault of the template."""
     try:
-        run = load(name, folder)
+        run = load(name, os.fspath(folder) if folder is not None else "")
         text = run(values, Emitter())
         # Nothing but a literal block can hold a list that is not compact.
         if "|" in text and "- " in text and derives_wide(text):
@@ -62,15 +66,16 @@ class TemplateFaultError(Exception):
 
 
 @cache
-def load(name: str, folder: Path | None = None) -> Run:
+def load(name: str, folder: str = "") -> Run:
     """Return what renders a template: each is read and compiled once."""
-    path = (folder or shipped_folder()) / f"{name}.yaml.j2"
+    place = folder or shipped_folder()
     try:
-        lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+        with open(f"{place}/{name}.yaml.j2", encoding="utf-8") as file:
+            lines = file.read().removesuffix("\n").split("\n")
     except FileNotFoundError:
         raise TemplateFaultError("there is no such template", 0) from None
     steps = _flat(lines)
-    return _FlatTemplate(steps) if steps is not None else JinjaTemplate(lines, path)
+    return _FlatTemplate(steps) if steps is not None else JinjaTemplate(lines, place)
 
 
 Step = tuple[str, str, str]
@@ -134,12 +139,12 @@ def _emit(emitter: Emitter, indent: str, key: str, value: Any, name: str) -> str
 class JinjaTemplate:
     """Runs a template through Jinja2."""
 
-    def __init__(self, lines: list[str], path: Path) -> None:
+    def __init__(self, lines: list[str], folder: str) -> None:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateSyntaxError
 
         # The output is YAML, which the emitter quotes; HTML escaping has no place in it.
         environment = Environment(
-            loader=FileSystemLoader(path.parent),
+            loader=FileSystemLoader(folder),
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import IO
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import IO
 
 IN_MEMORY = 1 << 18
 """Bytes kept in memory; what comes after lies in a temporary file without a name."""

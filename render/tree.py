@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from pathlib import Path
 
 from render.build import HEADER, Build, digest_of
 from render.catalog import reason_of, shown_path
@@ -13,7 +12,7 @@ from render.committed import Marks, checksum, has_conflict, take_marks
 from render.credential import FOLDER as CREDENTIALS
 from render.credential import check_file
 from render.diagnostics import Diagnostic, Location
-from render.files import read_bytes
+from render.files import StrPath, below, read_bytes
 from render.guard import carries_table, divisions, moved, reinstalls, service_of, table_upgrades
 from render.headers import OWNED
 from render.redact import printable, redact
@@ -87,7 +86,7 @@ class Changes:
 
 def compare(
     build: Build,
-    root: Path,
+    root: StrPath,
     *,
     force: frozenset[str] = frozenset(),
     reinstall: frozenset[str] = frozenset(),
@@ -98,7 +97,7 @@ def compare(
     `force` names files (below the root) to take over, `reinstall` services whose release may be installed anew; `only`
     limits it to the files of these services.
     """
-    compared = _Comparison(build, root, force, only)
+    compared = _Comparison(build, os.fspath(root), force, only)
     made = compared.made
     made.diagnostics += check_root(root)
     if not made.diagnostics:
@@ -109,7 +108,7 @@ def compare(
     return made
 
 
-def compare_known(build: Build, root: Path, reinstall: frozenset[str]) -> Changes:
+def compare_known(build: Build, root: str, reinstall: frozenset[str]) -> Changes:
     """Compare a build of a few services with their files, all of which are there; nothing else is looked at."""
     compared = _Comparison(build, root, frozenset(), None)
     for path in build.files:
@@ -154,7 +153,7 @@ class Walk:
                 entries = list(os.scandir(f"{self.top}/{folder}"))
             except OSError as error:
                 self.odd[folder] = "unreadable"
-                self.faults.append(unreadable(Path(self.top, folder), error))
+                self.faults.append(unreadable(below(self.top, folder), error))
                 continue
             for entry in entries:
                 path = f"{folder}/{entry.name}"
@@ -189,10 +188,9 @@ class Walk:
 class _Comparison:
     """Compares file by file, collecting the changes."""
 
-    def __init__(self, build: Build, root: Path, force: frozenset[str], only: frozenset[str] | None) -> None:
+    def __init__(self, build: Build, root: str, force: frozenset[str], only: frozenset[str] | None) -> None:
         self.build = build
         self.root = root
-        self.top = os.fspath(root)
         self.force = force
         self.only = only
         self.made = Changes()
@@ -211,7 +209,7 @@ class _Comparison:
         for path, place in self.build.foreign:
             if not self._wants(path):
                 continue
-            if os.path.exists(f"{self.top}/{path}"):
+            if os.path.exists(f"{self.root}/{path}"):
                 self._look_at_credential(path)
                 continue
             folder = "/".join(path.split("/")[:2])
@@ -221,7 +219,7 @@ class _Comparison:
                     "R507",
                     f"the file `{path}` does not exist in the output tree",
                     cause=f"`{folder}/kustomization.yaml` names it, and the build of the whole tree would fail",
-                    hint=f"put it at `{shown_path(self.root / path)}`, or remove the entry",
+                    hint=f"put it at `{shown_path(below(self.root, path))}`, or remove the entry",
                 )
             )
 
@@ -229,19 +227,19 @@ class _Comparison:
         platform = self.build.platform
         if path.startswith(f"{CREDENTIALS}/") and platform is not None:
             try:
-                data = read_bytes(f"{self.top}/{path}")
+                data = read_bytes(f"{self.root}/{path}")
             except OSError as error:
-                place = Location(shown_path(self.root / path))
+                place = Location(shown_path(below(self.root, path)))
                 hint = "make it a file that may be read"
                 self.made.diagnostics.append(
                     Diagnostic(place, "R507", f"the file cannot be read: {reason_of(error)}", hint=hint)
                 )
             else:
-                self.made.diagnostics += check_file(self.root / path, data, platform.platform)
+                self.made.diagnostics += check_file(below(self.root, path), data, platform.platform)
 
     def run(self) -> None:
         """Compare all files."""
-        walk = self.made.walk = Walk(self.top)
+        walk = self.made.walk = Walk(self.root)
         self.made.diagnostics += walk.faults
         files = self.build.files
         for path in files:
@@ -275,7 +273,7 @@ class _Comparison:
                 self.made.new.append(path)
             elif kind != "unreadable" and place not in self.reported:
                 self.reported.add(place)
-                self.made.diagnostics.append(_obstacle(self.root / place, kind, is_file=place == path))
+                self.made.diagnostics.append(_obstacle(below(self.root, place), kind, is_file=place == path))
             return
         self.compare_file(path)
 
@@ -302,9 +300,9 @@ class _Comparison:
 
     def _read(self, path: str) -> bytes | None:
         try:
-            return _read(f"{self.top}/{path}")
+            return _read(f"{self.root}/{path}")
         except OSError as error:
-            self.made.diagnostics.append(unreadable(self.root / path, error))
+            self.made.diagnostics.append(unreadable(below(self.root, path), error))
             return None
 
     def _differs(self, path: str, data: bytes, text: str | None) -> None:
@@ -314,12 +312,12 @@ class _Comparison:
         taken = self.build.taken.get(path)
         if taken is not None and taken != checksum(_normal(present)):
             self.refused.add(path)
-            self.made.diagnostics.append(_changed_since(self.root / path))
+            self.made.diagnostics.append(_changed_since(below(self.root, path)))
             return
         if text is not None and _says_the_same(_normal(present), text):
             self.alike.add(path)
         elif path not in self.force:
-            fault = _in_the_way(self.root / path, present, text)
+            fault = _in_the_way(below(self.root, path), present, text)
             if fault is not None:
                 self.refused.add(path)
                 self.made.diagnostics.append(fault)
@@ -338,7 +336,7 @@ class _Comparison:
         made.forgotten = _forgotten(made, build)
         faults = reinstalls(committed, build.files, new, reinstall, made.moved)
         for path, fault in (*faults, *divisions(committed, build.files, new, reinstall, made.moved)):
-            made.diagnostics.append(replace(fault, location=Location(shown_path(self.root / path))))
+            made.diagnostics.append(replace(fault, location=Location(shown_path(below(self.root, path)))))
         if not build.names and (gone := len(made.uninstalled) + len(made.deleted)):
             made.diagnostics.append(_all_gone(self.root, gone))
         platform = build.platform
@@ -401,7 +399,7 @@ def _forgotten(made: Changes, build: Build) -> list[tuple[str, str]]:
     return sorted((policy, marks.text) for policy, marks in found.items() if marks.tag is not None)
 
 
-def _all_gone(root: Path, number: int) -> Diagnostic:
+def _all_gone(root: str, number: int) -> Diagnostic:
     return Diagnostic(
         Location(shown_path(root)),
         "R517",
@@ -411,13 +409,13 @@ def _all_gone(root: Path, number: int) -> Diagnostic:
     )
 
 
-def unreadable(path: Path, error: OSError) -> Diagnostic:
+def unreadable(path: str, error: OSError) -> Diagnostic:
     """Return the fault of a file of the tree that cannot be read."""
     told = f"cannot read it: {reason_of(error)}"
     return Diagnostic(Location(shown_path(path)), "R508", told, hint="make it readable")
 
 
-def _obstacle(path: Path, kind: str, *, is_file: bool) -> Diagnostic:
+def _obstacle(path: str, kind: str, *, is_file: bool) -> Diagnostic:
     """Return the fault of something that is no regular file, or no folder, where one must be."""
     place = Location(shown_path(path))
     wanted = "file" if is_file else "folder"
@@ -432,7 +430,7 @@ def _obstacle(path: Path, kind: str, *, is_file: bool) -> Diagnostic:
     return Diagnostic(place, "R508", f"a {kind} is in the place of a {wanted}", hint="move it away")
 
 
-def _changed_since(path: Path) -> Diagnostic:
+def _changed_since(path: str) -> Diagnostic:
     return Diagnostic(
         Location(shown_path(path)),
         "R518",
@@ -442,7 +440,7 @@ def _changed_since(path: Path) -> Diagnostic:
     )
 
 
-def conflict(path: Path, present: str) -> Diagnostic:
+def conflict(path: str, present: str) -> Diagnostic:
     """Return the fault of a generated file that holds the conflict markers of a merge."""
     shown = shown_path(path)
     return Diagnostic(
@@ -454,7 +452,7 @@ def conflict(path: Path, present: str) -> Diagnostic:
     )
 
 
-def _in_the_way(target: Path, present: str, text: str | None) -> Diagnostic | None:
+def _in_the_way(target: str, present: str, text: str | None) -> Diagnostic | None:
     """Return why a present file may not be replaced by `text`, or deleted (None)."""
     shown = shown_path(target)
     if has_conflict(present):
@@ -500,7 +498,7 @@ def diff(path: str, old: str, new: str) -> str:
     return "".join(printable(line) + "\n" for line in lines)
 
 
-def diffs(build: Build, changes: Changes, root: Path) -> Iterator[str]:
+def diffs(build: Build, changes: Changes, root: str) -> Iterator[str]:
     """Yield the unified diff of each file that would change, in the order of their paths."""
     for path in sorted((*changes.new, *changes.changed, *changes.stale)):
-        yield diff(shown_path(root / path), changes.committed.get(path, ""), build.files.get(path, ""))
+        yield diff(shown_path(below(root, path)), changes.committed.get(path, ""), build.files.get(path, ""))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from render.catalog import SUFFIXES, reason_of, shown_path
 from render.diagnostics import Diagnostic, Location
 from render.files import read_bytes
 from render.tree import OWNED
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from render.progress import Step
 

@@ -7,14 +7,16 @@ import errno
 import fcntl
 import os
 from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
 
 from render.catalog import reason_of, shown_path
 from render.diagnostics import Diagnostic, Location
+from render.files import StrPath, below
 from render.progress import pause
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import NoReturn
+
     from render.build import Build
     from render.progress import Step
     from render.tree import Changes
@@ -27,7 +29,7 @@ _SUFFIX = ".render-tmp"
 """Ends the names of temporary files: not .yaml or .yml, since the bot reads hidden files too."""
 
 
-def check_root(root: Path) -> list[Diagnostic]:
+def check_root(root: StrPath) -> list[Diagnostic]:
     """Return why `root` cannot be a folder: something else is there, or on the way to it."""
     top = os.path.abspath(root)
     while not os.path.lexists(top):
@@ -37,11 +39,11 @@ def check_root(root: Path) -> list[Diagnostic]:
     is_root = os.path.abspath(root) == top
     told = "the output root is not a folder" if is_root else "the output root cannot be made: this is not a folder"
     hint = "name another folder with `--out`, or move it away"
-    return [Diagnostic(Location(shown_path(Path(top))), "R508", told, hint=hint)]
+    return [Diagnostic(Location(shown_path(top)), "R508", told, hint=hint)]
 
 
 @contextlib.contextmanager
-def lock(root: Path) -> Iterator[list[Diagnostic]]:
+def lock(root: StrPath) -> Iterator[list[Diagnostic]]:
     """Hold the tree's lock, so that two builds cannot interleave; the second waits. The lock is no file in the tree.
 
     Yields why it is not held: the root can then not be made or opened, and nothing may be written. A root that was made
@@ -70,7 +72,7 @@ def lock(root: Path) -> Iterator[list[Diagnostic]]:
                 os.rmdir(folder)
 
 
-def _missing(root: Path) -> list[str]:
+def _missing(root: StrPath) -> list[str]:
     """Return the root and the folders above it that do not exist, the innermost first."""
     found = []
     folder = os.path.abspath(root)
@@ -80,7 +82,7 @@ def _missing(root: Path) -> list[str]:
     return found
 
 
-def _open(root: Path) -> int:
+def _open(root: StrPath) -> int:
     os.makedirs(root, exist_ok=True)
     handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -91,7 +93,7 @@ def _open(root: Path) -> int:
     return handle
 
 
-def write(build: Build, changes: Changes, root: Path, step: Step | None = None) -> list[Diagnostic]:
+def write(build: Build, changes: Changes, root: StrPath, step: Step | None = None) -> list[Diagnostic]:
     """Bring the tree to the build: content first, then kustomizations, then deletions; each file old or new.
 
     What a kustomization lists is there before it and goes after it, folders included: of those that are written the
@@ -126,7 +128,7 @@ def write(build: Build, changes: Changes, root: Path, step: Step | None = None) 
     path, reason = fault
     return [
         Diagnostic(
-            Location(shown_path(root / path)),
+            Location(shown_path(below(top, path))),
             "R508",
             f"cannot write the file: {reason}",
             cause="some of the others are written, some are not; none is half-written",

@@ -175,9 +175,16 @@ def test_a_file_that_was_just_written_is_known_by_its_content(repository: Reposi
         for chunk in store.unpacked(store.load_all(str(next(repository.cache.glob("*.run"))))[1])
         for path, signature in zip(*marshal.loads(chunk)[:2], strict=True)
     }
-    assert times["catalog/web.yaml"] is None
+    late = next(repository.cache.glob("*.late"))
+    assert store.load(str(late))["entries"]["catalog/web.yaml"][0] is None
     assert times["catalog/db.yaml"] is not None
     assert repository.run("check")
+
+    assert repository.run("check")
+    assert store.load(str(late))["entries"]["catalog/web.yaml"][0] is not None
+    before = late.stat().st_mtime_ns
+    assert repository.run("check")
+    assert late.stat().st_mtime_ns == before
 
 
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {
@@ -490,17 +497,51 @@ def test_an_edit_with_a_damaged_cache_reads_all(pair: Repository, kind: str, dam
 
 @interpreted
 def test_after_many_edited_files_all_are_read_again(pair: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("render.cache.record.MOST_NEWER", 1)
+    monkeypatch.setattr("render.cache.edits.MOST_NEWER", 1)
     rewrite(pair, "catalog/redis.yaml", "a: 1", "a: 2")
     assert pair.take("build") == "rest"
     rewrite(pair, "catalog/redis.yaml", "a: 2", "a: 3")
     assert pair.take("build") == "rest"
     rewrite(pair, "catalog/app.yaml", "a: 1", "a: 2")
-    assert pair.take("build") == "rest"
-
-    rewrite(pair, "catalog/app.yaml", "a: 2", "a: 3")
     assert pair.take("build") == ""
     assert pair.take("build") == "all"
+
+    rewrite(pair, "catalog/app.yaml", "a: 2", "a: 3")
+    assert pair.take("build") == "rest"
+
+
+@pytest.mark.parametrize("damage", [*DAMAGE.values(), None], ids=[*DAMAGE, "gone"])
+def test_without_what_an_edit_left_all_is_read_again(pair: Repository, damage: Callable[[bytes], bytes] | None) -> None:
+    rewrite(pair, "catalog/redis.yaml", "a: 1", "a: 2")
+    assert pair.take("build") == "rest"
+    (late,) = pair.cache.glob("*.late")
+    if damage is None:
+        late.unlink()
+    else:
+        late.write_bytes(damage(late.read_bytes()))
+
+    assert pair.take("build") == ""
+    assert pair.take("build") == "all"
+
+
+def test_what_an_edit_left_does_not_count_for_a_later_record(pair: Repository) -> None:
+    rewrite(pair, "catalog/redis.yaml", "a: 1", "a: 2")
+    assert pair.take("build") == "rest"
+    (late,) = pair.cache.glob("*.late")
+    kept = late.read_bytes()
+    (pair.folder / "catalog/new.yaml").write_text(WEB.replace("web", "new"))
+    assert pair.take("build") == ""
+    assert not late.exists()
+    late.write_bytes(kept)
+
+    assert pair.take("build") == "all"
+
+
+def test_an_edit_that_is_taken_back_is_one_more(pair: Repository) -> None:
+    for old, new in (("a: 1", "a: 2"), ("a: 2", "a: 1"), ("a: 1", "a: 2")):
+        rewrite(pair, "catalog/redis.yaml", old, new)
+        assert pair.take("build") == "rest"
+        assert pair.take("check") == "all"
 
 
 def failing(error: Exception) -> Iterator[bytes]:

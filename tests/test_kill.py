@@ -140,8 +140,8 @@ def read(root: Path) -> dict[str, bytes]:
     found = {}
     for folder, _, names in os.walk(root):
         for name in names:
-            path = os.path.join(folder, name)  # noqa: PTH118 - thousands of them
-            with open(path, "rb") as file:  # noqa: PTH123
+            path = os.path.join(folder, name)
+            with open(path, "rb") as file:
                 found[os.path.relpath(path, root)] = file.read()
     return found
 
@@ -417,7 +417,7 @@ def test_folder_that_may_not_be_written_is_told(tmp_path: Path, folder: str, mod
     if os.geteuid() == 0:
         for path, folders, files in os.walk(site.root):
             for name in (".", *folders, *files):
-                os.chown(os.path.join(path, name), 65534, 65534)  # noqa: PTH118
+                os.chown(os.path.join(path, name), 65534, 65534)
     (site.root / folder).chmod(mode)
     tmp_path.chmod(0o755)
     place, site.root = site.root, Path("tree")

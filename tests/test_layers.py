@@ -13,7 +13,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "render"
 
 LAYERS = (
-    ("structs", "patterns", "progress", "digests"),
+    ("structs", "prepared", "patterns", "progress", "digests"),
     ("render", "diagnostics", "redact", "codes", "files", "texts"),
     ("yaml",),
     ("model",),
@@ -38,7 +38,7 @@ A module that is not listed serves commands: it stands with `report`.
 `flux` stands aside: it knows nothing but itself and `TOOLS`.
 """
 
-TOOLS = {"structs", "patterns"}
+TOOLS = {"structs", "prepared", "patterns"}
 """Replace what Python has more slowly, and know nothing of the rest."""
 
 

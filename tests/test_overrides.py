@@ -13,6 +13,7 @@ from render.flux.overrides import (
     Chain,
     Entry,
     Hit,
+    Outcome,
     OverrideFailure,
     Step,
     Table,
@@ -142,8 +143,8 @@ def test_the_unreleased_rules_match_any_digest_and_tolerate_bad_names() -> None:
 
 def test_entries_run_in_order_on_what_the_one_before_left() -> None:
     there, onward = entry("a", newName="b"), entry("b", newName="c", newTag="2")
-    assert apply([there, onward], "a:1") == ("c:2", (Step(0, "a:1", "b:1"), Step(1, "b:1", "c:2")))
-    assert apply([onward, there], "a:1") == ("b:1", (Step(1, "a:1", "b:1"),))
+    assert apply([there, onward], "a:1") == Outcome("c:2", (Step(0, "a:1", "b:1"), Step(1, "b:1", "c:2")))
+    assert apply([onward, there], "a:1") == Outcome("b:1", (Step(1, "a:1", "b:1"),))
     swap = [entry("a", newName="b"), entry("b", newName="a")]
     assert [apply(swap, text).text for text in ("a", "b")] == ["a", "a"]
     assert apply([entry("a", newTag="1"), entry("a", newTag="2")], "a").text == "a:2"
@@ -153,13 +154,13 @@ def test_entries_run_in_order_on_what_the_one_before_left() -> None:
 def test_a_doubled_site_runs_each_entry_twice() -> None:
     table = [entry("a", newName="a:7")]
     assert apply(table, "a").text == "a:7"
-    assert apply(table, "a", double=True) == ("a:7:7", (Step(0, "a", "a:7:7"),))
+    assert apply(table, "a", double=True) == Outcome("a:7:7", (Step(0, "a", "a:7:7"),))
     assert apply([entry("a", newName="b"), entry("b", newName="a")], "a", double=True).text == "a"
 
 
 def test_an_entry_that_changes_nothing_is_in_the_trace() -> None:
-    assert apply([entry("a", newName="a")], "a:1") == ("a:1", (Step(0, "a:1", "a:1"),))
-    assert apply([entry("a", newName="b")], "x:1") == ("x:1", ())
+    assert apply([entry("a", newName="a")], "a:1") == Outcome("a:1", (Step(0, "a:1", "a:1"),))
+    assert apply([entry("a", newName="b")], "x:1") == Outcome("x:1", ())
 
 
 def test_a_thousand_entries_on_two_thousand_images_take_no_two_million_matches() -> None:

@@ -576,7 +576,7 @@ def test_permissions_and_links_stay(tmp_path: Path) -> None:
 
     assert (tmp_path / "catalog/web.yaml").is_symlink()
     assert stat.S_IMODE((tmp_path / "catalog/.shared/web.yaml").stat().st_mode) == 0o640
-    assert os.listdir(tmp_path / "catalog/.shared") == ["web.yaml"]  # noqa: PTH208
+    assert os.listdir(tmp_path / "catalog/.shared") == ["web.yaml"]
     assert service(f"{NAME}:1.4.0") == catalog(made)
 
 
@@ -639,4 +639,4 @@ def test_file_that_cannot_be_replaced_is_reported(tmp_path: Path, monkeypatch: p
     assert ran.code == 1
     assert "error[R512]: cannot write the file: no space left on device" in ran.err
     assert service() == catalog(made)
-    assert os.listdir(tmp_path / "catalog") == ["web.yaml"]  # noqa: PTH208
+    assert os.listdir(tmp_path / "catalog") == ["web.yaml"]

@@ -121,7 +121,7 @@ def test_no_value_breaks_out_of_its_line(mapping: dict[str, str], text: str, ite
     assert whole == {"items": items, "text": text}
 
 
-@pytest.mark.parametrize("path", sorted(shipped_folder().glob("*.j2")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(Path(shipped_folder()).glob("*.j2")), ids=lambda path: path.name)
 def test_shipped_templates_begin_with_the_object_and_hold_every_value(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     names = [part.split(" }}")[0] for part in text.split("{{ ")[1:]]
@@ -135,7 +135,7 @@ def test_shipped_templates_begin_with_the_object_and_hold_every_value(path: Path
         assert path.name == loaded["kind"].lower() + ".yaml.j2" or path.name == "fluxkustomization.yaml.j2"
 
 
-@pytest.mark.parametrize("path", sorted(shipped_folder().glob("*.j2")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(Path(shipped_folder()).glob("*.j2")), ids=lambda path: path.name)
 def test_shipped_templates_name_the_field_that_a_value_fills(path: Path) -> None:
     pairs = [line.split(": {{ ") for line in path.read_text(encoding="utf-8").split("\n") if ": {{ " in line]
     odd = {(key.strip(), name.removesuffix(" }}")) for key, name in pairs if key.strip() != name.removesuffix(" }}")}

@@ -75,7 +75,7 @@ def test_wheel_holds_every_module_template_and_schema(wheel: Path) -> None:
     expected = {path.relative_to(ROOT).as_posix() for path in (ROOT / "render").rglob("*.py")}
     expected |= {f"render/model/{path.name}" for path in (ROOT / "render" / "model").glob("*.json")}
     expected |= {f"render/_templates/{path.name}" for path in (ROOT / "templates").iterdir() if path.is_file()}
-    expected |= {"render/py.typed"}
+    expected |= {"render/py.typed", "render/prepared.bin"}
     with zipfile.ZipFile(wheel) as archive:
         found = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert expected == found

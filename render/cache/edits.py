@@ -9,8 +9,6 @@ included, is left to a build of the whole catalog.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from render.build import prepare, told_once
 from render.cache import store
@@ -23,7 +21,10 @@ from render.structs import replace, struct
 from render.tree import compare_known
 from render.yaml.source import decode
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from render.build import Build
     from render.cache.replay import Memory
     from render.catalog import CatalogFile
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from render.plan.sources import SourcePlan
     from render.tree import Changes
 
+MOST_NEWER = 64
+"""Edited files that are kept beside a record; with one more, the whole catalog is read, and recorded, anew."""
 Kept = list[tuple[str, str, str]]
 
 
@@ -43,8 +46,6 @@ class Edited:
     changes: Changes
     contents: dict[str, bytes]
     """The edited files of the catalog by path."""
-    value: dict[str, Any]
-    """What the record says besides digests."""
 
 
 class _ElsewhereError(Exception):
@@ -53,18 +54,21 @@ class _ElsewhereError(Exception):
 
 def apply(
     memory: Memory,
-    catalog: Path,
-    platform_path: Path,
+    catalog: str,
+    platform_path: str,
     *,
-    root: Callable[[PlatformFile], Path],
+    root: Callable[[PlatformFile], str],
     automation: bool,
     reset: frozenset[str],
     reinstall: frozenset[str],
 ) -> Edited | None:
     """Return the build and the changes that the edits make; None when the whole catalog has to be read."""
-    value = store.load(memory.edit_path)
-    if type(value) is not dict or memory.record is None or value.get("token") != memory.record["token"]:
+    if memory.record is None or len({*memory.late["newer"], *memory.edited}) > MOST_NEWER:
         return None
+    value = store.load(memory.edit_path)
+    if type(value) is not dict or value.get("token") != memory.record["token"]:
+        return None
+    value |= memory.late
     made, context = prepare(platform_path, automation=automation, root=root, reset=reset)
     if context is None or made.root is None:
         return None
@@ -76,7 +80,7 @@ def apply(
     if made.failed or changes.diagnostics:
         return None
     changes.unchanged += value["files"] - len(made.files)
-    return Edited(made, changes, contents, value)
+    return Edited(made, changes, contents)
 
 
 def _unpickled(data: bytes) -> list[Diagnostic]:

@@ -10,16 +10,17 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, NoReturn
 
 from render.cache import replay, store
 from render.digests import digest_of
-from render.files import Seen
+from render.files import Seen, below, upwards
 from render.templates import shipped_folder
 from render.tree import OWNED
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import IO, NoReturn
+
     from render.build import Build
     from render.cache.edits import Edited
     from render.cache.replay import Memory
@@ -36,9 +37,7 @@ Index = dict[str, tuple[int, int, bytes]]
 """Where the files of the catalog lie in the record's base, with their lengths and digests."""
 _BUG = 3
 """The exit code of a process that met a bug of ours."""
-MOST_NEWER = 64
-"""Edited files that are kept beside the base; with more, the next edit has all files read."""
-_MODULES = (".py", ".json", ".j2", ".so")
+_MODULES = (".py", ".json", ".j2", ".so", ".bin")
 
 
 class _UnkeptError(Exception):
@@ -50,7 +49,7 @@ def keep(
     seen: Seen,
     made: Build,
     changes: Changes,
-    places: tuple[Path, Path, Path],
+    places: tuple[str, str, str],
     reports: dict[str, tuple[int, Parts]],
 ) -> bool:
     """Keep the record of a run; False when there is something in it that could not be known again.
@@ -63,13 +62,14 @@ def keep(
         return False
     token = os.urandom(store.DIGEST_SIZE)
     try:
-        tree = _Tree(os.fspath(places[2]), made, changes)
+        tree = _Tree(places[2], made, changes)
         head = {**_head(memory, made, places, tree), "token": token, "reports": reports}
         store.save_parts(memory.base_path, map(seen.contents.data, seen.files))
-        store.save(memory.edit_path, _value(made, token, len(made.files), _index(seen), {}))
+        store.forget(memory.late_path)
+        store.save(memory.edit_path, _value(made, token, _index(seen)))
         paths, limit = list(made.files), memory.started - replay.GRACE
         middle = len(paths) // 2 if made.jobs > 1 else 0
-        half = chain(_inputs(seen, os.fspath(places[1])), tree.files(paths[:middle]))
+        half = chain(_inputs(seen, places[1]), tree.files(paths[:middle]))
         other = chain(tree.files(paths[middle:]), tree.rest())
         if middle:
             with _Apart(store.packed(_chunks(other, limit))) as apart:
@@ -83,29 +83,22 @@ def keep(
     return kept
 
 
-def renew(memory: Memory, edited: Edited, root: Path, reports: dict[str, tuple[int, Parts]]) -> bool:
-    """Bring a record up to a run that has planned the edited files alone; the tree is what that run says."""
+def renew(memory: Memory, edited: Edited, root: str, reports: dict[str, tuple[int, Parts]]) -> bool:
+    """Keep beside a record what a run says that has planned the edited files alone; the tree is what that run says."""
     assert memory.record is not None
     made = edited.made
     digests = {path: digest_of(data) for path, data in edited.contents.items()}
-    digests |= {f"{os.fspath(root)}/{path}": digest_of(made.files.data(path)) for path in edited.changes.changed}
-    chunks = list(memory.chunks)
-    for number, paths in enumerate(memory.paths):
-        touched = [index for index, path in enumerate(paths) if path in digests]
-        if touched:
-            _, known, filled, kinds = marshal.loads(chunks[number])
-            filled = bytearray(filled)
-            for index in touched:
-                known[index] = None
-                filled[index * store.DIGEST_SIZE : (index + 1) * store.DIGEST_SIZE] = digests[paths[index]]
-            chunks[number] = marshal.dumps((paths, known, bytes(filled), kinds))
-    token = os.urandom(store.DIGEST_SIZE)
-    newer = {**edited.value["newer"], **edited.contents}
-    if len(newer) > MOST_NEWER:
-        store.forget(memory.edit_path)
-    else:
-        store.save(memory.edit_path, _value(made, token, edited.value["files"], edited.value["index"], newer))
-    return store.save(memory.path, {**memory.record, "token": token, "reports": reports}, store.packed(chunks))
+    digests |= {f"{root}/{path}": digest_of(made.files.data(path)) for path in edited.changes.changed}
+    late = memory.late
+    value = {
+        "token": memory.record["token"],
+        "entries": {**late["entries"], **{path: (None, digest) for path, digest in digests.items()}},
+        "newer": {**late["newer"], **edited.contents},
+        "diagnostics": _pickled(made.diagnostics),
+        "kept": made.kept,
+        "reports": reports,
+    }
+    return store.save(memory.late_path, value)
 
 
 def _index(seen: Seen) -> Index:
@@ -117,8 +110,8 @@ def _index(seen: Seen) -> Index:
     return index
 
 
-def _value(made: Build, token: bytes, files: int, index: Index, newer: dict[str, bytes]) -> dict[str, object]:
-    """Return what a run that plans edited files alone has to know of the others; `newer` are the files edited since."""
+def _value(made: Build, token: bytes, index: Index) -> dict[str, object]:
+    """Return what a run that plans edited files alone has to know of the others."""
     return {
         "token": token,
         "names": made.paths,
@@ -126,9 +119,8 @@ def _value(made: Build, token: bytes, files: int, index: Index, newer: dict[str,
         "kept": made.kept,
         "services": made.services,
         "sources": made.sources,
-        "files": files,
+        "files": len(made.files),
         "index": index,
-        "newer": newer,
     }
 
 
@@ -141,12 +133,12 @@ def _pickled(diagnostics: list[Diagnostic]) -> bytes:
     return pickle.dumps(diagnostics, pickle.HIGHEST_PROTOCOL)
 
 
-def _head(memory: Memory, made: Build, places: tuple[Path, Path, Path], tree: _Tree) -> dict[str, object]:
+def _head(memory: Memory, made: Build, places: tuple[str, str, str], tree: _Tree) -> dict[str, object]:
     exists = [(f"{tree.root}/{path}", True) for path, _ in made.foreign]
     return {
         "key": memory.key,
         "root": tree.root,
-        "real": [(path, os.path.realpath(path)) for path in map(os.fspath, places)],
+        "real": [(path, os.path.realpath(path)) for path in places],
         "folders": tree.above,
         "absent": tree.absent,
         "exists": exists + _repository(places[1]),
@@ -248,25 +240,23 @@ def _inputs(seen: Seen, platform: str) -> Iterator[Entry]:
 
 def _program() -> Iterator[str]:
     """Yield what decides how a catalog is rendered: our modules and templates, and the folders of other packages."""
-    ours = Path(__file__).parents[1]
-    for folder in (ours, shipped_folder()):
-        for path in sorted(folder.rglob("*")):
-            if path.suffix in _MODULES:
-                yield os.fspath(path)
-    for path in sorted(ours.parent.glob("render__mypyc.*")):
-        # The code of all compiled modules.
-        yield os.fspath(path)
+    ours = os.path.dirname(os.path.dirname(__file__))
+    for top in (ours, shipped_folder()):
+        for folder, _, names in os.walk(top):
+            yield from (f"{folder}/{name}" for name in names if name.endswith(_MODULES))
+    around = os.path.dirname(ours)
+    # The code of all compiled modules.
+    yield from (f"{around}/{name}" for name in os.listdir(around) if name.startswith("render__mypyc."))
     for entry in sys.path:
         if entry.endswith("-packages") and os.path.isdir(entry):
             yield entry
 
 
-def _repository(platform: Path) -> list[tuple[str, bool]]:
+def _repository(platform: str) -> list[tuple[str, bool]]:
     """Return which of the folders around the platform file are tops of repositories, up to the first that is."""
-    folder = Path(os.path.realpath(platform)).parent
     found = []
-    for one in (folder, *folder.parents):
-        path = os.fspath(one / ".git")
+    for one in upwards(os.path.dirname(os.path.realpath(platform))):
+        path = below(one, ".git")
         found.append((path, os.path.exists(path)))
         if found[-1][1]:
             break

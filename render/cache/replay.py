@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-FORMAT = 2
+    Late = dict[str, tuple[tuple[int, ...] | None, bytes]]
+    """Signature (None while it proves nothing) and digest of the files that a later run has read or written."""
+
+FORMAT = 3
 GRACE = 2_500_000_000
 """Nanoseconds before a run's start from which on a change time proves nothing.
 
@@ -62,16 +65,15 @@ class Memory:
         self.key = repr(told)
         name = store.digest(self.key.encode("utf-8", "surrogatepass")).hex()
         self.path = f"{parent}/{name}.run"
+        self.late_path = f"{parent}/{name}.late"
         self.edit_path = f"{parent}/{name}.edit"
         self.base_path = f"{parent}/{name}.base"
         self.record: dict[str, Any] | None = None
         """The record of the run before, when all stands as it did but for a few files of the catalog."""
         self.edited: list[str] = []
         """These files."""
-        self.chunks: list[bytes | memoryview] = []
-        """The entries of that record, as far as they are known now."""
-        self.paths: list[list[str]] = []
-        """The paths in each of these chunks."""
+        self.late: dict[str, Any] = {}
+        """What runs that planned a few files alone have said since: it takes the place of what the record says."""
         self.handle: int | None = None
         """The output root, locked: what was found there holds until this run ends."""
 
@@ -80,7 +82,11 @@ class Memory:
         record, rest = store.load_all(self.path)
         if type(record) is not dict or record.get("key") != self.key:
             return None
-        standing = _Standing(record, rest, self.started)
+        late: dict[str, Any] = {"entries": {}, "newer": {}}
+        found = store.load(self.late_path)
+        if type(found) is dict and found.get("token") == record["token"]:
+            late = found
+        standing = _Standing(record, rest, late["entries"], self.started)
         try:
             edited = standing.edited(self._lock if self.verb == "build" else None)
         except (OSError, ValueError):
@@ -88,13 +94,14 @@ class Memory:
         if edited is None or len(edited) > EDITS:
             self.release()
             return None
-        if edited:
-            self.record, self.edited = record, edited
-            self.chunks, self.paths = standing.chunks, standing.paths
-            return None
         if standing.is_renewed:
             store.save(self.path, record, store.packed(standing.chunks))
-        code, parts = record["reports"][self.verb]
+        if edited:
+            self.record, self.late, self.edited = record, late, edited
+            return None
+        if standing.is_late_renewed:
+            store.save(self.late_path, late)
+        code, parts = (late.get("reports") or record["reports"])[self.verb]
         self.release()
         return _tell(code, parts)
 
@@ -157,13 +164,13 @@ def _tell(code: int, parts: Sequence[tuple[int, bytes]]) -> int:
 class _Standing:
     """Compares a record with what stands there now."""
 
-    def __init__(self, record: dict[str, Any], rest: memoryview, started: int) -> None:
+    def __init__(self, record: dict[str, Any], rest: memoryview, late: Late, started: int) -> None:
         self.record = record
         self.chunks: list[bytes | memoryview] = list(store.unpacked(rest))
-        self.is_renewed = False
+        self.late = late
+        self.is_renewed = self.is_late_renewed = False
         """Whether times were found that prove more than those recorded."""
         self.limit = started - GRACE
-        self.paths: list[list[str]] = []
         self.found: list[str] = []
 
     def edited(self, lock: Callable[[str], bool] | None) -> list[str] | None:
@@ -179,27 +186,41 @@ class _Standing:
             return None
         if any(os.path.exists(path) is not there for path, there in record["exists"]):
             return None
+        late, met = self.late, 0
         for index, chunk in enumerate(self.chunks):
             paths, known, digests, kinds = marshal.loads(chunk)
-            self.paths.append(paths)
             now = list(map(signature, map(os.lstat, paths)))
             if now == known:
                 continue
+            is_renewed = False
             for place, path in enumerate(paths):
-                if now[place] != known[place] and not self._holds(
-                    path, now[place], digests[place * store.DIGEST_SIZE :][: store.DIGEST_SIZE], kinds[place]
-                ):
+                if now[place] == known[place] and path not in late:
+                    continue
+                found, now[place] = now[place], known[place]
+                was, digest = known[place], digests[place * store.DIGEST_SIZE :][: store.DIGEST_SIZE]
+                if path in late:
+                    was, digest = late[path]
+                    met += 1
+                if found == was:
+                    continue
+                if not self._holds(path, found, digest, kinds[place]):
                     if kinds[place] != DEFINITION or len(self.found) > EDITS:
                         return None
                     self.found.append(path)
-                    now[place] = known[place]
-                elif now[place][4] >= self.limit:
+                elif found[4] >= self.limit:
                     # What was read may have been changed since its times were.
-                    now[place] = known[place]
-                elif now[place] != known[place]:
-                    self.is_renewed = True
-            self.chunks[index] = marshal.dumps((paths, now, digests, kinds))
-        return self.found
+                    continue
+                elif path in late:
+                    late[path] = found, digest
+                    self.is_late_renewed = True
+                else:
+                    now[place] = found
+                    is_renewed = True
+            if is_renewed:
+                self.is_renewed = True
+                self.chunks[index] = marshal.dumps((paths, now, digests, kinds))
+        # One that was not met looks as it did before it was edited, times included.
+        return self.found if met == len(late) else None
 
     def _holds(self, path: str, now: tuple[int, ...], digest: bytes, kind: int) -> bool:
         """Whether a file or folder with other times holds what it held."""

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-MAGIC = b"render cache 2\n"
+MAGIC = b"render cache 3\n"
 DIGEST_SIZE = 16
-SUFFIXES = (".run", ".edit", ".base")
+SUFFIXES = (".run", ".late", ".edit", ".base")
 """What the names of our files end with, after a key in hexadecimal digits."""
 MOST_FILES = 64
 """Files that the folder may hold; when there are more, those that were used least recently go."""

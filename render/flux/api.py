@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from render.flux.api_helm import HELM_RELEASE_SPEC, POST_RENDERER, VALUES_FROM
 from render.flux.api_helm_rules import helm_release_rules
@@ -37,6 +36,10 @@ from render.flux.api_source import (
 )
 from render.flux.versions import FluxVersion
 from render.structs import struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = [
     "DEPENDS_ON",

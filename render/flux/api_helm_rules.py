@@ -5,8 +5,6 @@ Source: the CEL rules of helm-controller's CRD, its code and documentation, and 
 
 from __future__ import annotations
 
-from typing import Any
-
 from render.flux.api_helm import HELM_RELEASE_SPEC, TARGET_PATH
 from render.flux.api_schema import (
     Path,
@@ -22,6 +20,10 @@ from render.flux.api_schema import (
 )
 from render.flux.versions import FluxVersion
 from render.patterns import lazy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _PATH_PART = lazy(r"\\.?|\.|\[[0-9]+\]|[^\\.\[]")
 _HIGHEST_INDEX = 65536

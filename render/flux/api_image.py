@@ -5,8 +5,6 @@ Source: the CRDs of image-reflector-controller and image-automation-controller 1
 
 from __future__ import annotations
 
-from typing import Any
-
 from render.flux.api_parts import (
     ACCESS_FROM,
     CERT_SECRET_REF,
@@ -31,6 +29,10 @@ from render.flux.api_schema import (
     text,
 )
 from render.flux.versions import FluxVersion
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 IMAGE_REPOSITORY_SPEC = obj(
     "An image whose tags are scanned.",

@@ -5,8 +5,6 @@ Source: the CRD of kustomize-controller 1.9 (`kustomize.toolkit.fluxcd.io/v1`).
 
 from __future__ import annotations
 
-from typing import Any
-
 from render.flux.api_parts import (
     DEPENDS_ON,
     IMAGES,
@@ -34,6 +32,10 @@ from render.flux.api_schema import (
     text,
 )
 from render.flux.versions import FluxVersion
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 KUSTOMIZATION_SPEC = obj(
     "A folder of manifests to build and apply.",

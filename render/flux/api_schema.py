@@ -12,12 +12,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from functools import lru_cache
 
 from render.flux.versions import FluxVersion
+from render.patterns import lazy
 from render.structs import struct
 
-Schema = dict[str, Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+Schema: TypeAlias = "dict[str, Any]"
+
 Path = tuple[str | int, ...]
 
 DURATION = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"
@@ -120,7 +126,12 @@ def matches_pattern(pattern: str, value: str) -> bool:
     """Say whether the API server's RE2 finds `pattern` in `value`."""
     if pattern.endswith("$") and value.endswith("\n"):
         return False
-    return re.search(pattern, value, re.ASCII) is not None
+    return _compiled(pattern).search(value) is not None
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return lazy(pattern, re.ASCII)
 
 
 def newer_fields(schema: Schema, value: object, version: FluxVersion, path: Path = ()) -> list[Problem]:

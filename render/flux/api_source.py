@@ -5,8 +5,6 @@ Source: the CRDs of source-controller 1.9 (`source.toolkit.fluxcd.io/v1`).
 
 from __future__ import annotations
 
-from typing import Any
-
 from render.flux.api_parts import (
     ACCESS_FROM,
     CERT_SECRET_REF,
@@ -30,6 +28,10 @@ from render.flux.api_schema import (
     text,
 )
 from render.flux.versions import FluxVersion
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _IGNORE = text("Files to leave out of the artifact, in the syntax of `.gitignore`.")
 _INTERVAL = duration("How often to look for changes.")

@@ -9,10 +9,10 @@ import itertools
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from render.patterns import lazy
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import datetime
 

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
 
 from render.flux.regex import quote
 from render.flux.semver import Constraint
 from render.flux.tagform import Form, Prerelease, is_hash, parse_form, varies, words
 from render.structs import struct
 
-Kind = Literal["semver", "alphabetical", "numerical"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal, TypeAlias
+
+Kind: TypeAlias = 'Literal["semver", "alphabetical", "numerical"]'
+
 KINDS: tuple[Kind, ...] = ("semver", "alphabetical", "numerical")
 """In the order in which the controller looks for them."""
 CHANNELS = ("stable", "prerelease", "calver", "build", "digest", "custom")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
 
 from render.flux.channels import (
     CHANNELS,
@@ -25,6 +24,10 @@ from render.flux.semver import Constraint, RangeError, Version, VersionError, pa
 from render.flux.tagform import is_hash, parse_form
 from render.patterns import lazy
 from render.structs import struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
 
 __all__ = ["CHANNELS", "KINDS", "DeriveError", "Derived", "Finding", "derive", "self_test", "suggest_filter"]
 

@@ -7,10 +7,13 @@ The grammar is the one of OCI distribution, as registries and container runtimes
 from __future__ import annotations
 
 import re
-from typing import NoReturn
 
 from render.patterns import lazy
 from render.structs import struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 DOCKER_HUB = "docker.io"
 """The registry of references that name none."""

@@ -5,14 +5,16 @@ Not all that is found fails in a cluster: much of it has no effect there, or an 
 
 from __future__ import annotations
 
-import json
 import re
-from typing import Literal
 
 from render.flux.image import ImageError, Reference, check_digest, check_tag
 from render.flux.override_sites import PLAIN_DATA
 from render.flux.overrides import LITERAL_NAME, OverrideFailure, compile_name, shown
 from render.structs import struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
 
 _FIELDS = ("name", "newName", "newTag", "digest")
 _ALIASES = {"tag": "newTag", "image": "name", "newimage": "newName", "repository": "name", "newrepository": "newName"}
@@ -108,6 +110,8 @@ def _lint_type(index: int, field: str, value: object) -> Finding:
     message = f"`{field}` must be a string, not {_noun(value)}"
     if isinstance(value, dict | list | tuple) or value is None:
         return Finding(index, field, message, hint=f"write a string or delete `{field}`")
+    import json
+
     quoted = json.dumps(source, ensure_ascii=False)
     cause = "Flux types the field as a string; the API server refuses the release"
     return Finding(index, field, message, cause, f"quote it: `{field}: {shown(quoted)}`")

@@ -6,31 +6,20 @@ kustomize 5.7.1 and 5.8.1.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
-
 from render.flux.overrides import Entry, OverrideFailure, Path, Step, Table
 from render.structs import struct
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from render.flux.override_scalars import Scalars
 
 _CONTAINER_LISTS = frozenset(("containers", "initContainers"))
 _POD_FIELDS = (("containers[]", "image"), ("initContainers[]", "image"), ("volumes[]", "image", "reference"))
 _FIELD_SPECS = tuple((*pod, *field) for pod in (("spec",), ("spec", "template", "spec")) for field in _POD_FIELDS)
 _LOCAL_CONFIG = "config.kubernetes.io/local-config"
-
-
-class Scalars(Protocol):
-    """How `sites` and `transform` read and write the scalars of an object; maps are dicts and lists are lists."""
-
-    def is_null(self, value: object) -> bool:
-        """Tell whether a YAML reader takes the scalar for null."""
-
-    def text(self, value: object) -> str:
-        """Give the scalar's source text, without quotes: kustomize matches that, whatever the type."""
-
-    def rewrite(self, value: object, text: str) -> object:
-        """Give the scalar that replaces `value`: the same quoting, the new text, the type resolved anew if plain."""
 
 
 class PlainData:
@@ -56,7 +45,8 @@ class PlainData:
 PLAIN_DATA = PlainData()
 
 
-class Site(NamedTuple):
+@struct(frozen=True)
+class Site:
     """A place that kustomize takes for an image."""
 
     path: Path
@@ -105,19 +95,20 @@ def transform(
     table = entries if isinstance(entries, Table) else Table(entries)
     copies: list[object] = []
     changes: list[Change] = []
-    for document, path, obj in _load(documents, scalars):
-        copy = _copied(obj)
+    for loaded in _load(documents, scalars):
+        copy = _copied(loaded.obj)
         if table.entries:
             try:
                 changes += _rewrite(copy, len(copies), table, scalars)
             except OverrideFailure as failure:
-                place = path + failure.path
-                raise OverrideFailure(failure.reason, place, entry=failure.entry, document=document) from None
+                place = loaded.path + failure.path
+                raise OverrideFailure(failure.reason, place, entry=failure.entry, document=loaded.document) from None
         copies.append(copy)
     return Transformed(copies, changes)
 
 
-class Image(NamedTuple):
+@struct(frozen=True)
+class Image:
     """One image that kustomize looks at."""
 
     document: int
@@ -135,14 +126,14 @@ def images(documents: Sequence[object], scalars: Scalars = PLAIN_DATA) -> list[I
     Raises OverrideFailure for the first object that fails the release, as `transform` does; no name of an entry can.
     """
     found: list[Image] = []
-    for document, path, obj in _load(documents, scalars):
+    for one in _load(documents, scalars):
         try:
-            at = _visit(obj, scalars)[0]
+            at = _visit(one.obj, scalars)[0]
         except OverrideFailure as failure:
-            raise OverrideFailure(failure.reason, path + failure.path, document=document) from None
+            raise OverrideFailure(failure.reason, one.path + failure.path, document=one.document) from None
         for site in at:
-            holder, key = _holder(obj, site.path)
-            found.append(Image(document, path + site.path, site.doubled, holder[key]))
+            holder, key = _holder(one.obj, site.path)
+            found.append(Image(one.document, one.path + site.path, site.doubled, holder[key]))
     return found
 
 
@@ -150,16 +141,16 @@ def _rewrite(obj: object, document: int, table: Table, scalars: Scalars) -> list
     """Run a table on one object, in place."""
     found, nulls = _visit(obj, scalars)
     changes: list[Change] = []
-    for path, doubled in found:
-        holder, key = _holder(obj, path)
+    for site in found:
+        holder, key = _holder(obj, site.path)
         before = scalars.text(holder[key])
         try:
-            after, trace = table.apply(before, double=doubled)
+            made = table.apply(before, double=site.doubled)
         except OverrideFailure as failure:
-            raise OverrideFailure(failure.reason, path, entry=failure.entry) from None
-        if trace:
-            holder[key] = scalars.rewrite(holder[key], after)
-            changes.append(Change(document, path, doubled, before, after, trace))
+            raise OverrideFailure(failure.reason, site.path, entry=failure.entry) from None
+        if made.trace:
+            holder[key] = scalars.rewrite(holder[key], made.text)
+            changes.append(Change(document, site.path, site.doubled, before, made.text, made.trace))
     for path in nulls:
         holder, key = _holder(obj, path)
         holder[key] = []
@@ -190,7 +181,7 @@ def _visit(obj: object, scalars: Scalars) -> tuple[list[Site], list[Path]]:
         nulls: list[Path] = []
         for index, item in enumerate(obj["items"] if isinstance(obj["items"], list) else ()):
             inner_images, inner_nulls = _visit(item, scalars)
-            images += [Site(("items", index, *path), doubled) for path, doubled in inner_images]
+            images += [Site(("items", index, *inner.path), inner.doubled) for inner in inner_images]
             nulls += [("items", index, *path) for path in inner_nulls]
         return images, nulls
     found = _Found(scalars)
@@ -262,7 +253,8 @@ def _is_list(obj: dict[str, object], scalars: Scalars) -> bool:
     return "items" in obj and _kind(obj, scalars).endswith("List")
 
 
-class _Loaded(NamedTuple):
+@struct(frozen=True)
+class _Loaded:
     """An object that kustomize works on, and where it was."""
 
     document: int

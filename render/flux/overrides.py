@@ -9,12 +9,12 @@ which treat images alike.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, NamedTuple
 
 from render.flux.image import Reference, canonical_name
 from render.patterns import lazy
 from render.structs import struct
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
@@ -77,7 +77,8 @@ class Step:
     """Equal to `before` when the entry matched and changed nothing."""
 
 
-class Outcome(NamedTuple):
+@struct(frozen=True)
+class Outcome:
     """What a table makes of one reference."""
 
     text: str
@@ -242,8 +243,8 @@ def chains(entries: Iterable[Entry]) -> list[Chain]:
         if not entry.new_name:
             continue
         between = entry.rewrite("")
-        after, trace = table._run(between, index + 1, double=False)
-        found += [Chain(index, step.entry, between, after) for step in trace[:1] if after != between]
+        after = table._run(between, index + 1, double=False)
+        found += [Chain(index, step.entry, between, after.text) for step in after.trace[:1] if after.text != between]
     return found
 
 
@@ -303,11 +304,11 @@ class Again:
 def rewrites_again(entries: Table | Iterable[Entry], image: Reference) -> Again | None:
     """Tell whether a table, run on its own result, would change it: matters where the result is written down."""
     table = entries if isinstance(entries, Table) else Table(entries)
-    effective, trace = table.apply(str(image))
-    if not trace:
+    first = table.apply(str(image))
+    if not first.trace:
         return None
-    again, second = table.apply(effective)
-    if again == effective:
+    second = table.apply(first.text)
+    if second.text == first.text:
         return None
-    changing = next(step for step in second if step.before != step.after)
-    return Again(effective, again, trace[-1].entry, changing.entry)
+    changing = next(step for step in second.trace if step.before != step.after)
+    return Again(first.text, second.text, first.trace[-1].entry, changing.entry)

@@ -8,11 +8,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from render.flux.regex import Pattern, PatternError
 from render.flux.semver import Constraint, RangeError, Version, VersionError, parse_version
 from render.structs import struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 DEFAULT_EXCLUSIONS = (r"^.*\.sig$",)
 """What an ImageRepository without `exclusionList` leaves out."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
 
 from render.patterns import lazy
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
 _GO_TEXTS = {
     "bad repetition operator": "invalid nested repetition operator",
@@ -39,6 +40,7 @@ _TOKEN = lazy(
 # ever tried twice; both also in groups that are not nested.
 _PLAIN_PART = r"(?:[A-Za-z0-9_-]|\\[.+]|\[0-9\]\+(?=\)?(?:\$|[A-Za-z_-]|\\[.+])))"
 _PLAIN = lazy(rf"\^(?:{_PLAIN_PART}|\(\?P<[a-z]+>{_PLAIN_PART}+\))*\$")
+_SPECIAL = lazy(r"[\\.+*?()|\[\]{}^$]")
 _NAMED = lazy(r"\(\?P?<([^>]*)>")
 _PROPERTY = lazy(r"\\([pP])\{(\^?)([^}]*)\}|\\.", re.DOTALL)
 # Properties that Go knows and RE2 does not, as the inside of a character class.
@@ -132,7 +134,7 @@ def pieces(text: str) -> Iterator[tuple[str, int]]:
 
 def quote(text: str) -> str:
     """Return a pattern that matches the text literally, escaping no more than is needed."""
-    return re.sub(r"[\\.+*?()|\[\]{}^$]", r"\\\g<0>", text)
+    return _SPECIAL.sub(r"\\\g<0>", text)
 
 
 @lru_cache(maxsize=256)

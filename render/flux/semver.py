@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Literal
 
 from render.flux.semver_version import (
     FIRST_PRERELEASE,
@@ -28,6 +27,12 @@ from render.flux.semver_version import (
 from render.patterns import lazy
 from render.structs import struct
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+Position: TypeAlias = 'Literal["inside", "above", "below", "excluded"]'
+
 __all__ = [
     "Constraint",
     "Position",
@@ -41,7 +46,6 @@ __all__ = [
 
 Interval = tuple[Key, Key]
 """From the first key, included, to the second, excluded."""
-Position = Literal["inside", "above", "below", "excluded"]
 
 _START: Key = (0, 0, 0, FIRST_PRERELEASE)
 _END: Key = (MAX_PART + 1, 0, 0, FIRST_PRERELEASE)

@@ -6,11 +6,10 @@ Source: the parser of kustomize-controller's envsubst, whose forms are those of 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from render.patterns import lazy
 from render.structs import struct
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
 

@@ -16,6 +16,7 @@ _PRERELEASE = lazy(
 )
 _COUNTER = lazy(rf"(?:(.*?[-_](?:{_COUNTING}))|([-_]))([0-9]+)")
 _HASH = lazy(r"(?=.*[0-9])(?=.*[a-f])[0-9a-f]{7,40}|g[0-9a-f]{6,40}|[0-9a-f]{64}")
+_UNNAMED = lazy(r"[-._+]?[0-9]|[A-Za-z]+[0-9]")
 _LONG_NUMBER = lazy(r"[0-9]{6,}")
 _SEPARATOR = lazy(r"([-._+])")
 
@@ -72,7 +73,7 @@ def parse_form(tag: str) -> Form | None:
 
 def varies(suffix: str) -> bool:
     """Say whether a suffix holds what changes from tag to tag: a hash, a date, or a number without a name."""
-    unnamed = re.match(r"[-._+]?[0-9]|[A-Za-z]+[0-9]", suffix) is not None
+    unnamed = _UNNAMED.match(suffix) is not None
     return unnamed or any(is_hash(word) or _LONG_NUMBER.search(word) for word in words(suffix))
 
 

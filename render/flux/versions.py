@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Literal
 
 from render.patterns import lazy
 from render.structs import struct
 
-Hooks = Literal["nohooks", "combined", "separate-available"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+Hooks: TypeAlias = 'Literal["nohooks", "combined", "separate-available"]'
 """Whether chart hooks pass the post-renderers; see `hooks`."""
+
 
 MINORS = ("2.7", "2.8", "2.9")
 """The Flux minors that can be a target, oldest first."""

@@ -91,7 +91,7 @@ class Collector:
         main = main or (own[0] if own else None)
         if main is None:
             return
-        draft = self._draft(main, os.path.basename(group), seen)  # noqa: PTH119
+        draft = self._draft(main, os.path.basename(group), seen)
         if draft is None:
             return
         if main.kind == _MACHINE:
@@ -296,7 +296,7 @@ class Collector:
         """List what stands beside services and belongs to none."""
         homes = {draft.main.file.folder for draft in self.made.drafts}
         for found in self.repository.of_kind(FLUX_KUSTOMIZE, "Kustomization"):
-            if found.file.label is None and found.file.folder in homes | {os.path.dirname(one) for one in homes}:  # noqa: PTH120
+            if found.file.label is None and found.file.folder in homes | {os.path.dirname(one) for one in homes}:
                 self._leave(found, _told_kustomization(found))
         for found in self.repository.objects:
             is_flux = found.group in (SOURCE, IMAGE, FLUX_KUSTOMIZE, HELM) or found.kind == "Namespace"

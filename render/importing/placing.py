@@ -75,7 +75,7 @@ class Placing:
             return None
         for top in self.repository.tops:
             folder = _join(top, path)
-            if os.path.isdir(folder):  # noqa: PTH112
+            if os.path.isdir(folder):
                 return folder
         return None
 
@@ -114,7 +114,7 @@ class Placing:
         """Yield what a Flux Kustomization says that applies a folder above, where no kustomization.yaml chooses."""
         folder = path
         while True:
-            parent = os.path.dirname(folder)  # noqa: PTH120
+            parent = os.path.dirname(folder)
             if parent == folder or parent in self.repository.kustomizations:
                 return
             folder = parent

@@ -58,7 +58,7 @@ class File:
     @property
     def folder(self) -> str:
         """Its folder's path."""
-        return os.path.dirname(self.path)  # noqa: PTH120 - paths are texts here, thousands of them
+        return os.path.dirname(self.path)
 
 
 @dataclass(slots=True)
@@ -142,7 +142,7 @@ class Reading:
         made.files = len(listed)
         by_folder: dict[str, list[str]] = {}
         for number, (full, shown) in enumerate(listed.items(), 1):
-            by_folder.setdefault(os.path.dirname(full), []).append(full)  # noqa: PTH120
+            by_folder.setdefault(os.path.dirname(full), []).append(full)
             source, faults = read_file(full, shown)
             if self.progress is not None:
                 self.progress(number, len(listed))
@@ -155,7 +155,7 @@ class Reading:
                 made.flux_version = made.flux_version or (version["version"] if version else None)
                 continue
             self._texts[full] = source
-            if os.path.basename(full) in KUSTOMIZATIONS or _MATTERS.search(source.text):  # noqa: PTH119
+            if os.path.basename(full) in KUSTOMIZATIONS or _MATTERS.search(source.text):
                 self._parse(full)
         homes = {one.file.folder for one in made.objects if is_service(one)}
         for folder in homes:
@@ -167,9 +167,9 @@ class Reading:
 
     def _find(self, path: Path, listed: dict[str, str]) -> None:
         real = os.path.realpath(path)
-        if not os.path.isdir(real):  # noqa: PTH112
+        if not os.path.isdir(real):
             listed.setdefault(real, shown_path(path))
-            top = os.path.dirname(real)  # noqa: PTH120
+            top = os.path.dirname(real)
         else:
             top = real
             for folder, folders, names in os.walk(real):
@@ -183,7 +183,7 @@ class Reading:
                 for name in sorted(names):
                     full = f"{folder}{os.sep}{name}"
                     is_yaml = name.endswith(SUFFIXES) or name in KUSTOMIZATIONS
-                    if is_yaml and name[0] != "." and full not in self.left_out and not os.path.islink(full):  # noqa: PTH114
+                    if is_yaml and name[0] != "." and full not in self.left_out and not os.path.islink(full):
                         listed.setdefault(full, shown_path(Path(full)))
         repo = os.path.realpath(repository(Path(top, "x")))
         self.made.tops += (one for one in (repo, top) if one not in self.made.tops)
@@ -221,7 +221,7 @@ class Reading:
         if found is not None:
             found.last = last
             yield found
-        elif os.path.basename(file.path) in KUSTOMIZATIONS and type(root) is Mapping:  # noqa: PTH119
+        elif os.path.basename(file.path) in KUSTOMIZATIONS and type(root) is Mapping:
             # kustomize fills in the kind of a file of this name.
             yield Found(file, root, "Kustomization", f"{KUSTOMIZE}/v1beta1", "", None)
 

@@ -7,9 +7,6 @@ or value without a described form is carried as its source node. `x-octal` lets 
 
 from __future__ import annotations
 
-import re
-from typing import Any
-
 from render.model import wording
 from render.model.fields import Record
 from render.model.record import INVALID, Check, Invalid, Reader, Schema
@@ -18,10 +15,15 @@ from render.patterns import lazy
 from render.yaml import scalar
 from render.yaml.source import Mapping, Node, Scalar, Sequence
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = ["INVALID", "Check", "ObjectCheck", "Reader", "Record", "Schema", "compile_schema", "snake_case"]
 
 _INTEGER = lazy(r"(?:0|-?[1-9][0-9]{0,17})\Z")
 _OCTAL = lazy(r"0o?[0-7]{1,7}\Z")
+_HUMP = lazy(r"(?<=[a-z0-9])([A-Z])")
 _FLOAT = lazy(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?\Z")
 
 
@@ -378,4 +380,4 @@ def _compile_object(schema: Schema, defs: dict[str, Schema], made: dict[str, Che
 
 def snake_case(name: str) -> str:
     """Return the attribute name of a YAML field (`dependsOn` -> `depends_on`)."""
-    return re.sub(r"(?<=[a-z0-9])([A-Z])", lambda m: "_" + m.group(1).lower(), name)
+    return _HUMP.sub(lambda m: "_" + m.group(1).lower(), name)

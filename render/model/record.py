@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from render.diagnostics import Diagnostic
 from render.model.wording import kind_of
 from render.yaml.source import Node, Scalar, Sequence, Source
 
-Schema = dict[str, Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+Schema: TypeAlias = "dict[str, Any]"
 
 
 class Invalid:

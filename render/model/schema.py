@@ -5,33 +5,54 @@ The schema files beside this module are written from the models by `python -m re
 
 from __future__ import annotations
 
-import json
 import sys
 from functools import cache
-from pathlib import Path
-from typing import Any, Literal
 
-from render.model.read import ObjectCheck, compile_schema
+from render import prepared
+from render.model.read import ObjectCheck, Schema, compile_schema
 
-Kind = Literal["service", "platform"]
-_FOLDER = Path(__file__).parent
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal, TypeAlias
+
+Kind: TypeAlias = 'Literal["service", "platform"]'
+
+KINDS: tuple[Kind, ...] = ("service", "platform")
 
 
 def text(kind: Kind) -> str:
     """Return the JSON Schema of a kind as published."""
-    return (_FOLDER / f"{kind}.json").read_text(encoding="utf-8")
+    with open(_path(kind), encoding="utf-8") as file:
+        return file.read()
+
+
+def _path(kind: Kind) -> str:
+    return f"{__file__.rpartition('/')[0]}/{kind}.json"
+
+
+@cache
+def form(kind: Kind) -> Schema:
+    """Return the JSON Schema of a kind as a mapping, which is not to be changed."""
+    found: Schema | None = prepared.part(kind)
+    if found is None:
+        import json
+
+        found = json.loads(text(kind))
+    return found
 
 
 @cache
 def check(kind: Kind) -> ObjectCheck:
     """Return the compiled check of a kind."""
-    compiled = compile_schema(json.loads(text(kind)))
+    compiled = compile_schema(form(kind))
     assert isinstance(compiled, ObjectCheck)
     return compiled
 
 
 def generate(kind: Kind) -> str:
     """Return the JSON Schema text that the models give."""
+    import json
+
     from render.model.platform import Platform
     from render.model.service import Service
 
@@ -70,9 +91,9 @@ def _tidy(schema: Any) -> Any:
 
 def main() -> int:
     """Write the schema files."""
-    kinds: tuple[Kind, ...] = ("service", "platform")
-    for kind in kinds:
-        (_FOLDER / f"{kind}.json").write_text(generate(kind), encoding="utf-8")
+    for kind in KINDS:
+        with open(_path(kind), "w", encoding="utf-8") as file:
+            file.write(generate(kind))
     return 0
 
 

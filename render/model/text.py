@@ -7,13 +7,16 @@ because its value would depend on the reader.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from render.model import wording
 from render.model.record import Check, Invalid, Reader, Schema
 from render.patterns import lazy
 from render.yaml import scalar
 from render.yaml.source import Node, Scalar
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _BEGIN_NUMBERS = frozenset("0123456789+-")
 STRINGS = scalar.Memo(
@@ -25,6 +28,11 @@ STRINGS = scalar.Memo(
 
 
 _MOST_MATCHED = 512
+
+
+def anchored(pattern: str) -> str:
+    """Return a schema's pattern for Python, whose `$` also stands before a last line break."""
+    return f"{pattern[:-1]}\\Z" if pattern.endswith("$") else pattern
 
 
 class TextCheck(Check):
@@ -67,7 +75,7 @@ class TextCheck(Check):
         if text in self.matched:
             return True
         if self.regex is None:
-            self.regex = lazy(re.sub(r"\$\Z", r"\\Z", self.pattern), re.ASCII)
+            self.regex = lazy(anchored(self.pattern), re.ASCII)
         if self.regex.search(text) is None:
             return False
         if len(self.matched) >= _MOST_MATCHED:

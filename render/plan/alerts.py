@@ -8,13 +8,16 @@ the name and the labels of Flux's own monitoring example, and two more: `stalled
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from render.flux.api import OBJECTS
 from render.plan.context import Context
 from render.plan.fluxtree import Rendered
 from render.plan.workload import Document
 from render.yaml.emit import Emitter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 GROUP = "platform-health.automated-updates"
 METRICS = "platform-health-metrics"

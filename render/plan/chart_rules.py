@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Literal
 
 from render.flux.api import OBJECTS
 from render.flux.image import ImageError, Reference, check_digest
@@ -13,7 +12,12 @@ from render.patterns import lazy
 from render.plan.context import Report, node_at
 from render.yaml.source import Mapping, Node, Scalar
 
-Form = Literal["oci", "http", "git"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+Form: TypeAlias = 'Literal["oci", "http", "git"]'
+
 
 KINDS = {"oci": "OCIRepository", "http": "HelmRepository", "git": "GitRepository"}
 """The source object of each form."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import re
-from typing import TYPE_CHECKING, Any
 
 from render.flux.cadence import CadenceError, DurationError, parse_duration
 from render.flux.calendar import calendar, timespan
@@ -17,7 +15,10 @@ from render.redact import has_credential
 from render.yaml.emit import Emitter
 from render.yaml.source import Mapping, Node, Scalar, Sequence
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from render.model.service import Update
     from render.model.vm import CloudInit, GuestFile, GuestUser, Vm
 
@@ -42,6 +43,7 @@ _KEY_TYPES = lazy(
     r"(?P<type>(?:sk-)?(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-nistp(?:256|384|521))(?:@openssh\.com)?)"
     r"[ \t]+(?P<data>[A-Za-z0-9+/]+={0,2})(?:[ \t]+.*)?\Z"
 )
+_PACKAGE = lazy(r"[A-Za-z0-9][A-Za-z0-9+._:~=@/-]*")
 _PRIVATE = lazy(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY")
 _PASSWORDS = frozenset(
     ("passwd", "hashed_passwd", "plain_text_passwd", "chpasswd", "password", "ssh_keys", "auth_key", "authkey")
@@ -233,7 +235,7 @@ class GuestData:
                 if _PRIVATE.search(line):
                     self._secret(self._at("commands", index), f"`vm.cloudInit.commands[{index}]` holds a private key")
         for index, name in enumerate(self.cloud.packages):
-            if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9+._:~=@/-]*", name):
+            if not _PACKAGE.fullmatch(name):
                 self._misshapen(
                     self._at("packages", index),
                     f"`{self.report.source.shown(self._scalar('packages', index))}` is no name of a package",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from render.flux.substitution import escaped
 from render.plan.alerts import plan_metrics, plan_rule
@@ -12,6 +11,10 @@ from render.plan.fluxtree import PLATFORM_FOLDERS, FluxTree, Rendered, by_namesp
 from render.plan.sources import SourcePlan
 from render.plan.workload import PRUNE_OPT_OUT, Document
 from render.structs import field, struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MANY_SERVICES = 150
 """From here on one Flux Kustomization for all services is worth a warning: kustomize is quadratic in folders."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from render.catalog import Definition, PlatformFile
 from render.committed import Committed
 from render.diagnostics import Diagnostic, Location
@@ -13,7 +11,10 @@ from render.flux.versions import FluxVersion
 from render.structs import field, struct
 from render.yaml.source import Mapping, Node, Sequence, Source
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from render.model.platform import Credentials, Override, Platform
     from render.plan.table_notes import TableNotes
 

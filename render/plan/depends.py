@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from render.catalog import Definition
 from render.plan.context import Context, Header, Report, node_at
 from render.yaml.source import Node
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Dependencies:

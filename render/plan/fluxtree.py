@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from render.flux.cadence import format_duration, parse_duration
 from render.plan.context import Context, Header
 from render.plan.workload import Document
 from render.structs import struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 HELM_TIMEOUT = 5 * 60
 """Seconds that helm-controller gives an operation without `timeout`."""

@@ -7,8 +7,6 @@ the others, so that what else is wrong with it or with them is told in the same 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from render.catalog import Definition
 from render.diagnostics import Location
 from render.flux.image import ImageError, Reference, split_tag
@@ -22,7 +20,10 @@ from render.plan.sources import plain
 from render.structs import struct
 from render.yaml.source import Mapping, Node, Scalar
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from render.model.platform import ChartSource
     from render.model.service import Image, Update
     from render.plan.policy import Policy
@@ -375,7 +376,8 @@ class Images:
         plan.effective, plan.trace = spelled, ()
         if self.renderers.is_idle:
             return
-        plan.effective, plan.trace = self.renderers.table.apply(self._at_table(plan)[0])
+        outcome = self.renderers.table.apply(self._at_table(plan)[0])
+        plan.effective, plan.trace = outcome.text, outcome.trace
         if plan.effective == spelled:
             return
         try:

@@ -8,7 +8,6 @@ Where the catalog's value is taken and is not provably at or after the committed
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from render.committed import Marks
 from render.flux.derive import Derived, DeriveError, derive
@@ -22,6 +21,10 @@ from render.plan.images import ImagePlan, Images
 from render.plan.policy import policy_name
 from render.structs import struct
 from render.yaml.source import Mapping
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _ANY_VERSION = {"semver": {"range": ">=0.0.0-0"}}
 _SHORT_DIGEST = len("sha256:") + 12

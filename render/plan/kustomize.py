@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
-from typing import Any
 
 from render.catalog import Definition
 from render.diagnostics import Location
 from render.plan.context import Report
 from render.structs import field, struct
 from render.yaml.source import Mapping, Node, Scalar, Sequence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 RENDERED = frozenset(
     f"{stem}.yaml" for stem in ("source", "helmrelease", "image-automation", "workload", "extra", "kustomization")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from render.flux.kinds import is_cluster_scoped, is_known_group
 from render.flux.override_sites import sites
 from render.flux.overrides import OverrideFailure, Table
@@ -14,6 +12,10 @@ from render.plan.part import Part
 from render.structs import struct
 from render.yaml.emit import Marked
 from render.yaml.source import Mapping, Node, Scalar, Sequence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 BOT_ANNOTATIONS = frozenset(
     f"{prefix}config.kubernetes.io/{name}" for prefix in ("", "internal.") for name in ("path", "index")

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any
 
 from render.patterns import lazy
 from render.yaml.source import Mapping, Node, Scalar, Sequence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 Selector = tuple[tuple[str, str], ...]
 """Conditions `[key=value,…]` on a list item; `name` also means `metadata.name`."""
 Step = str | int | Selector
 Path = tuple[Step, ...]
 
+_ESCAPED = lazy(r"\\(.)")
+_PLAIN_STEP = lazy(r"[^\s.\"'\[\]]+")
+_QUOTED = lazy(r'(["\\])')
+_PLAIN_KEY = lazy(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _STEP = lazy(
     r"""(?P<dot>\.?)(?:
         "(?P<double>(?:[^"\\]|\\.)*)" | '(?P<single>[^']*)' | (?P<key>[^\s."'\[\]]+)
@@ -58,7 +65,7 @@ def parse(text: str) -> Path:
             conditions = [condition.split("=", 1) for condition in match["select"].split(",")]
             steps.append(tuple((key.strip(), value.strip()) for key, value in conditions))
         elif match["double"] is not None:
-            steps.append(re.sub(r"\\(.)", r"\1", match["double"]))
+            steps.append(_ESCAPED.sub(r"\1", match["double"]))
         else:
             steps.append(match["single"] if match["single"] is not None else match["key"])
         position = match.end()
@@ -105,8 +112,8 @@ def show(path: Path) -> str:
         elif isinstance(step, tuple):
             out += "[" + ",".join(f"{key}={value}" for key, value in step) + "]"
         else:
-            plain = re.fullmatch(r"[^\s.\"'\[\]]+", step)
-            out += ("." if out else "") + (step if plain else '"' + re.sub(r'(["\\])', r"\\\1", step) + '"')
+            plain = _PLAIN_STEP.fullmatch(step)
+            out += ("." if out else "") + (step if plain else '"' + _QUOTED.sub(r"\\\1", step) + '"')
     return out
 
 
@@ -182,7 +189,7 @@ def put(node: Node | None, path: Path, value: Any, done: Path = ()) -> Node:
 
 @lru_cache(1024)
 def _key_style(key: str) -> str:
-    return "" if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_./-]*", key) and Scalar(key, "").is_string else '"'
+    return "" if _PLAIN_KEY.fullmatch(key) and Scalar(key, "").is_string else '"'
 
 
 def _listed(node: Sequence, step: Step) -> str:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from functools import cache
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 from render.catalog import PlatformFile
 from render.diagnostics import Diagnostic, Location
+from render.files import clean
 from render.flux.api import OBJECTS, Schema
 from render.flux.override_lint import Finding, lint
 from render.flux.overrides import Entry as OverrideEntry
 from render.flux.overrides import OverrideFailure, chains
 from render.model import schema
 from render.model.read import Reader, compile_schema
+from render.patterns import lazy
 from render.plan import paths
 from render.plan.chart_rules import ChartRules
 from render.plan.context import Report, node_at
@@ -25,9 +24,15 @@ from render.plan.sources import plain
 from render.plan.variables import check_platform_variables
 from render.yaml.source import Mapping, Node, Scalar, Sequence
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from render.model.platform import ChartSource
 
+
+_KEY = lazy(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_NO_BRANCH = lazy(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//")
+_REFERENCE = lazy(r"[^\s:~^?\[\\\x00-\x1f\x7f]+")
+_FILE_NAME = lazy(r"[A-Za-z0-9][A-Za-z0-9._-]*\.ya?ml")
 
 LONGEST_NAME, LONGEST_PATH = 255, 2048
 """Bytes of a file's name that file systems take, and half of what Linux takes of a whole path."""
@@ -66,7 +71,7 @@ def check_platform(file: PlatformFile, *, automation: bool, needs_git: bool = Fa
 
 def is_root(root: str) -> bool:
     """Whether a folder inside the repository can have this path."""
-    parts = PurePosixPath(root).parts
+    parts = clean(root).split("/")
     is_sound = root.isprintable() and bool(root.strip()) and "\\" not in root
     return is_sound and not root.startswith("/") and ".." not in parts and _is_short(root, parts)
 
@@ -92,7 +97,7 @@ def _check_chart(file: PlatformFile, report: Report, key: str, entry: ChartSourc
     charts = file.root.get("charts")
     assert type(charts) is Mapping
     node = charts.get(key)
-    if not re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", key):
+    if not _KEY.fullmatch(key):
         repaired = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")
         report.error(
             "R104",
@@ -267,7 +272,7 @@ def _check_branch(report: Report, node: Node | None, field: str, name: str | Non
 
 def is_branch(name: str) -> bool:
     """Whether Git takes a text for the name of a branch (`git check-ref-format --branch`)."""
-    if re.search(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//", name) or name == "HEAD":
+    if _NO_BRANCH.search(name) or name == "HEAD":
         return False
     parts = name.split("/")
     return not name.startswith("-") and all(
@@ -286,7 +291,7 @@ def _check_selector(report: Report, node: Node | None) -> bool:
 
 @cache
 def _label_form() -> Schema:
-    form: Schema = json.loads(schema.text("platform"))["$defs"]["Alerts"]["properties"]["labels"]
+    form: Schema = schema.form("platform")["$defs"]["Alerts"]["properties"]["labels"]
     return form
 
 
@@ -306,7 +311,7 @@ def _is_refspec(text: str) -> bool:
     """Whether Git takes a text for a refspec that pushes something: two references, both with a `*` or none."""
     source, _, destination = text.removeprefix("+").partition(":")
     stars = (source.count("*"), destination.count("*"))
-    is_reference = all(re.fullmatch(r"[^\s:~^?\[\\\x00-\x1f\x7f]+", part) for part in (source, destination))
+    is_reference = all(_REFERENCE.fullmatch(part) for part in (source, destination))
     return is_reference and stars in ((0, 0), (1, 1))
 
 
@@ -340,7 +345,7 @@ def _check_secret_file(report: Report, node: Node | None, name: str | None) -> N
     if name is None:
         return
     is_taken = name in ("kustomization.yaml", "kustomization.yml", "image-update-automation.yaml")
-    if is_taken or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*\.ya?ml", name):
+    if is_taken or not _FILE_NAME.fullmatch(name):
         report.error(
             "R502",
             node_at(node, "secretFile"),

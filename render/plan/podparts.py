@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 from render.flux.api_core import CORE
 from render.model.read import Check, Reader, compile_schema
@@ -11,6 +10,7 @@ from render.plan import paths
 from render.plan.context import Report
 from render.yaml.source import Mapping, Node, Scalar, Sequence
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from render.model.service import Workload
 

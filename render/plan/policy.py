@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
 
 from render.flux.cadence import CadenceError, cadence
 from render.flux.derive import Derived, DeriveError, Finding, derive, self_test
@@ -15,7 +14,10 @@ from render.plan.sources import plain, registry_access
 from render.structs import struct
 from render.yaml.emit import Marked
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from render.model.service import Update
 
 SHORTEST = "1m"

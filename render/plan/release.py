@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
 
 from render.catalog import Definition
 from render.committed import TABLE_COMMENT
@@ -24,7 +23,10 @@ from render.structs import struct
 from render.yaml.emit import Commented
 from render.yaml.source import Mapping, Node, Scalar, Sequence, Source
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from render.model.read import Check
 
 RESERVED = {

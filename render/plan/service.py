@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from render.catalog import Definition
 from render.diagnostics import Diagnostic, Location
 from render.flux.selector import selects
@@ -23,7 +21,10 @@ from render.plan.writing import Writer
 from render.structs import field, struct
 from render.yaml.source import Mapping
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from render.model.platform import ChartSource
 
 FILES = ("source", "helmrelease", "image-automation", "workload", "extra")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as Dict
-from typing import TYPE_CHECKING
 
 from render.flux.image import ImageError, Reference
 from render.flux.overrides import split
@@ -12,6 +11,7 @@ from render.plan.context import Report
 from render.structs import field, struct
 from render.yaml.source import Mapping, Node, Scalar, Sequence
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from render.model.platform import ChartSource
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from render.catalog import Definition
 from render.flux.api import OBJECTS
 from render.plan import paths
@@ -13,7 +11,10 @@ from render.structs import struct
 from render.yaml.emit import Commented, Marked
 from render.yaml.source import Mapping, Scalar, Sequence
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from render.model.platform import ChartSource
     from render.model.service import Chart, ExistingSource
 

@@ -6,14 +6,13 @@ expression. Both are silent in a cluster, and so is a digest that is lost to a n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from render.flux.image import canonical_name
 from render.flux.overrides import LITERAL_NAME, Entry, split
 from render.plan import paths
 from render.structs import field, struct
 from render.yaml.source import Mapping, Node, Sequence, Source
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

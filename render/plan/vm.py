@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
 
 from render.catalog import Definition
 from render.flux.api_kubevirt import AFFINITY, INSTANCE_SPEC, OWN_FIELDS, TOLERATION
@@ -20,7 +19,10 @@ from render.plan.workload import NAME_LABEL, PRUNE_OPT_OUT, Document, claim_spec
 from render.plan.writing import Writer
 from render.yaml.source import Mapping, Node, Scalar
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from render.model.vm import Vm
 
 INLINE = 2048

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Set
-from typing import TYPE_CHECKING, Any
 
 from render.flux.api_core import CORE
 from render.flux.api_kubevirt import VOLUMES
@@ -14,7 +13,10 @@ from render.plan.context import Report, node_at
 from render.structs import field, struct
 from render.yaml.source import Mapping, Node
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from render.model.vm import DataVolume, Vm, VmDisk, VmNetwork
     from render.plan.images import ImagePlan
 

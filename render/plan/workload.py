@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from render.catalog import Definition
 from render.model.read import snake_case
 from render.plan import paths
@@ -16,11 +14,15 @@ from render.plan.sources import plain
 from render.plan.writing import Writer
 from render.yaml.source import Mapping, Scalar
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
     from render.model.service import Volume, Workload
 
-Document = tuple[str, dict[str, Any]]
+Document: TypeAlias = "tuple[str, dict[str, Any]]"
 """A template's name and what it is given."""
+
 
 NAME_LABEL = "app.kubernetes.io/name"
 PROGRESS_DEADLINE = 600

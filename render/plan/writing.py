@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from render.flux.image import Reference
 from render.flux.overrides import split
 from render.plan import paths
@@ -11,6 +9,10 @@ from render.plan.images import WHOLE_SHAPES, ImagePlan, Images
 from render.plan.sites import WHOLE, Site
 from render.yaml.emit import Marked
 from render.yaml.source import Mapping, Node, Scalar, Sequence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _Key = tuple[int | None, paths.Path] | int
 """A place: the tree and the path in it, or the identity of a node that is replaced wherever it stands."""

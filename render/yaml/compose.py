@@ -6,7 +6,6 @@ Aliases share their node, so identity tells which places mean the same thing; me
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from yaml._yaml import CParser
 from yaml.error import MarkedYAMLError, YAMLError
@@ -25,6 +24,10 @@ from yaml.events import (
 from render.diagnostics import Diagnostic
 from render.yaml import scalar
 from render.yaml.nodes import BREAKS, Document, Mapping, Node, Scalar, Sequence, Source
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MAX_DEPTH = 100
 MAX_KEY = 128

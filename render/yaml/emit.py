@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import final
 
 from render.patterns import lazy
+from render.structs import final
 from render.yaml.scalar import double_quoted, quote
 from render.yaml.source import Mapping, Node, Scalar, Sequence
 

@@ -8,9 +8,8 @@ scanner, where a scalar or collection of one line is concerned; tests read many 
 
 from __future__ import annotations
 
-from typing import final
-
 from render.patterns import lazy
+from render.structs import final
 from render.yaml.nodes import Document, Mapping, Node, Scalar, Sequence, Source
 from render.yaml.scalar import SOUND_VALUES, USUAL_KEYS
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import final
-
 from render.diagnostics import Diagnostic, Location, Severity
 from render.patterns import lazy
 from render.redact import has_credential, printable, redact_line
+from render.structs import final
 from render.yaml import scalar
 
 BREAKS = lazy("\r\n|[\r\n\x85\u2028\u2029]")

@@ -7,19 +7,19 @@ numbers, and differ on `yes`, `on`, `y` and their kin, on dates, on `<<`, on inf
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
 
 from render.patterns import lazy
+from render.structs import struct
 
 Value = str | int | float | bool | None
 
 _CACHE = 2048
 
 
-class Resolved(NamedTuple):
+@struct(frozen=True)
+class Resolved:
     """What a reader makes of a plain scalar."""
 
     kind: str
@@ -163,8 +163,9 @@ def sigs_key(text: str) -> str | None:
         return _INFINITIES[text]
     if text in _NANS:
         return ".nan"
-    kind, value = sigs(text)
-    if kind == "null":
+    found = sigs(text)
+    value = found.value
+    if found.kind == "null":
         return None
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -328,7 +329,8 @@ def _float(digits: str) -> Resolved | None:
     return None if number in (float("inf"), float("-inf")) else Resolved("float", number)
 
 
-class _Moment(NamedTuple):
+@struct(frozen=True)
+class _Moment:
     json: str | None
 
 
@@ -369,8 +371,10 @@ def _days(year: int, month: int) -> int:
 
 def _float32(number: float) -> str:
     """Spell a float as Go's FormatFloat(number, 'g', -1, 32) does: the fewest digits that keep 32-bit precision."""
+    import struct as packing
+
     try:
-        single: float = struct.unpack("<f", struct.pack("<f", number))[0]
+        single: float = packing.unpack("<f", packing.pack("<f", number))[0]
     except OverflowError:
         return ".inf" if number > 0 else "-.inf"
     if single == 0:
@@ -378,7 +382,7 @@ def _float32(number: float) -> str:
     for digits in range(9):
         spelled = f"{single:.{digits}e}"
         try:
-            if struct.unpack("<f", struct.pack("<f", float(spelled)))[0] == single:
+            if packing.unpack("<f", packing.pack("<f", float(spelled)))[0] == single:
                 break
         except OverflowError:
             continue
