@@ -271,15 +271,16 @@ def divisions(
 
 def _division(text: str) -> tuple[str, str] | None:
     """Return how many Flux Kustomizations apply the services, and their namespace; None without any."""
-    found = [match for match in _FLUX.finditer(text) if match["name"].partition("-")[0] in ("apps", "configs")]
-    if not found:
-        return None
-    own = [match for match in found if "-" in match["name"]]
-    mode = "all"
-    if own:
-        is_part = own[0]["path"].rstrip('"').endswith(f"/flux/{own[0]['name']}")
-        mode = "namespace" if is_part else "service"
-    return mode, found[0]["namespace"]
+    namespace = ""
+    for match in _FLUX.finditer(text):
+        name = match["name"]
+        if name.partition("-")[0] not in ("apps", "configs"):
+            continue
+        namespace = namespace or match["namespace"]
+        if "-" in name:
+            # The others of several are of its kind.
+            return "namespace" if match["path"].rstrip('"').endswith(f"/flux/{name}") else "service", namespace
+    return ("all", namespace) if namespace else None
 
 
 def _machine_faults(service: str, path: str, old: str, new: str) -> list[tuple[str, Diagnostic]]:
