@@ -10,14 +10,13 @@ from __future__ import annotations
 import os
 import pickle
 import signal
-import tempfile
-import traceback
 from collections.abc import Iterator
 from contextlib import suppress
 
 from render.diagnostics import WorkerError
 from render.outcome import OutOfOrderError
 from render.structs import struct
+from render.texts import unnamed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,7 +117,7 @@ class Workers:
                 yield file
 
     def _start(self, part: list[tuple[str, str]]) -> None:
-        files, late = tempfile.TemporaryFile(prefix="render-"), tempfile.TemporaryFile(prefix="render-")  # noqa: SIM115 - closed when the process has ended
+        files, late = unnamed(), unnamed()
         up, told = os.pipe()
         heard, down = os.pipe()
         pid = os.fork()
@@ -159,6 +158,8 @@ def _work(
         # The process that would take the result is gone.
         pass
     except BaseException:
+        import traceback
+
         with suppress(OSError):
             _send(up, traceback.format_exc())
     finally:
