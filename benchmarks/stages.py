@@ -91,10 +91,11 @@ def build(folder: Path, out: Path) -> None:
     """Build a catalog cold."""
     from render import build as pipeline
     from render import tree
+    from render.crew import Crew
 
     made = pipeline.build(folder / "catalog", folder / "platform.yaml")
     changes = tree.compare(made, out)
-    faults = [*made.diagnostics, *changes.diagnostics, *tree.write(made, changes, out)]
+    faults = [*made.diagnostics, *changes.diagnostics, *tree.write(made, changes, out, Crew())]
     if faults:
         raise SystemExit(f"{len(faults)} findings, first: {faults[0]}")
 
@@ -143,6 +144,7 @@ def memory(folder: Path, out: Path) -> None:
 
     from render import build as pipeline
     from render import tree
+    from render.crew import Crew
 
     tracemalloc.start()
 
@@ -160,7 +162,7 @@ def memory(folder: Path, out: Path) -> None:
         print(f"  {line.size / 1024:8.0f} KiB in {line.count:6d}  {place}:{frame.lineno}")
     changes = tree.compare(made, out)
     tell("compare")
-    tree.write(made, changes, out)
+    tree.write(made, changes, out, Crew())
     tell("write")
 
 

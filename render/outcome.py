@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MANY_FILES = 200
 """From here on a second process saves more than it costs."""
 MOST_JOBS = 8
-SHARES = {2: 1.08}
+SHARES = {2: 1.0}
 """Share of an equal part that the first process plans, by the number of processes.
 
 It need not hand over what it makes, and puts together what the others have made.

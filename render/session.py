@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
+from render.crew import Crew
 from render.diagnostics import WorkerError
 from render.files import Seen, StrPath, below, clean, is_inside, repository
 from render.progress import progress
@@ -22,6 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from render.build import Build
     from render.cache.edits import Edited
+    from render.cache.record import Look
     from render.cache.replay import Memory
     from render.catalog import PlatformFile
     from render.plan.service import ServicePlan
@@ -58,6 +60,11 @@ class Inputs:
 
 def build(session: Session, force: Sequence[StrPath] = (), *, verbose: bool = False) -> None:
     """Render CATALOG into the output root: all of it, or nothing if anything is wrong."""
+    with session.crew:
+        _build(session, force, verbose=verbose)
+
+
+def _build(session: Session, force: Sequence[StrPath], *, verbose: bool) -> None:
     from render import tree
 
     inputs = session.inputs
@@ -66,7 +73,7 @@ def build(session: Session, force: Sequence[StrPath] = (), *, verbose: bool = Fa
         # The tree is locked since it was looked at.
         made, changes = edited.made, edited.changes
         if not session.stops(made):
-            made.diagnostics += tree.write(made, changes, session.root)
+            made.diagnostics += tree.write(made, changes, session.root, session.crew)
     else:
         made = session.render()
         if made.failed:
@@ -78,8 +85,9 @@ def build(session: Session, force: Sequence[StrPath] = (), *, verbose: bool = Fa
                 session.finish(made, None)
             changes = session.compare(made, force=forced)
             if not session.stops(made):
+                session.look_later(made)
                 with progress("writing files") as step:
-                    made.diagnostics += tree.write(made, changes, session.root, step)
+                    made.diagnostics += tree.write(made, changes, session.root, session.crew, step)
     if verbose and inputs.style in ("full", "concise"):
         for mark, paths in (("+", changes.new), ("~", changes.changed), ("-", changes.stale)):
             for path in paths:
@@ -89,6 +97,11 @@ def build(session: Session, force: Sequence[StrPath] = (), *, verbose: bool = Fa
 
 def check(session: Session, only: Sequence[str] = (), trees: Sequence[StrPath] = ()) -> None:
     """Tell what `build` would change, as a unified diff; exit 1 if anything."""
+    with session.crew:
+        _check(session, only, trees)
+
+
+def _check(session: Session, only: Sequence[str], trees: Sequence[StrPath]) -> None:
     from render import tree
 
     inputs = session.inputs
@@ -117,6 +130,8 @@ class Session:
         self.memory = memory
         self.seen = Seen() if self.memory is not None else None
         self.edited: Edited | None = None
+        self.crew = Crew()
+        self.look: Look | None = None
 
     def apply_edits(self) -> Edited | None:
         """Return what a few edited files change, when all else is as it was; None when all has to be read."""
@@ -165,6 +180,7 @@ class Session:
             )
         if made.root is not None:
             self.root = made.root
+        self.crew.jobs = made.jobs
         all_named = {"--reset-tags": inputs.reset_tags, "--allow-reinstall": inputs.allow_reinstall, **named}
         for option, names in all_named.items():
             for name in names:
@@ -234,6 +250,13 @@ class Session:
         stale = checking and changes is not None and not changes.is_clean
         return EXIT_PROBLEMS if self.stops(made) or stale else 0
 
+    def look_later(self, made: Build) -> None:
+        """Let the processes that write the tree know that they will look at it for the record."""
+        if self.memory is not None and self.look is None:
+            from render.cache.record import Look
+
+            self.look = Look(self.memory, made, self.root, self.crew)
+
     def _remember(self, made: Build, changes: Changes, *, checking: bool) -> None:
         """Keep what this run says for the next ones, if the tree is now what the catalog says."""
         from render.cache.record import keep, renew
@@ -255,7 +278,9 @@ class Session:
             renew(self.memory, self.edited, self.root, reports)
             return
         places = (self.inputs.catalog, self.inputs.platform_path, self.root)
-        keep(self.memory, self.seen, made, changes, places, reports)
+        self.look_later(made)
+        assert self.look is not None
+        keep(self.memory, self.seen, made, changes, places, reports, self.look)
 
     def _report(self, made: Build, changes: Changes | None, *, checking: bool) -> list[tuple[int, str]]:
         """Return what is to be printed: file descriptor and text, in turn."""

@@ -7,6 +7,7 @@ import errno
 import fcntl
 import os
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 from render.catalog import reason_of, shown_path
 from render.diagnostics import Diagnostic, Location
@@ -15,9 +16,8 @@ from render.progress import pause
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NoReturn
-
     from render.build import Build
+    from render.crew import Crew
     from render.progress import Step
     from render.tree import Changes
 
@@ -93,12 +93,11 @@ def _open(root: StrPath) -> int:
     return handle
 
 
-def write(build: Build, changes: Changes, root: StrPath, step: Step | None = None) -> list[Diagnostic]:
+def write(build: Build, changes: Changes, root: StrPath, crew: Crew, step: Step | None = None) -> list[Diagnostic]:
     """Bring the tree to the build: content first, then kustomizations, then deletions; each file old or new.
 
     What a kustomization lists is there before it and goes after it, folders included: of those that are written the
-    inner ones come first, of those that are deleted the outer ones. Content is written by as many processes as have
-    planned it.
+    inner ones come first, of those that are deleted the outer ones. Where files are many, all of the crew write.
 
     `step` is told how many files are written.
 
@@ -109,17 +108,9 @@ def write(build: Build, changes: Changes, root: StrPath, step: Step | None = Non
     """
     top = os.fspath(root)
     pending = sorted((*changes.new, *changes.changed), key=_turn)
-    lists = next((index for index, path in enumerate(pending) if _is_list(path)), len(pending))
-    parts = [pending[:lists]]
-    if build.jobs > 1 and lists >= build.jobs * FEWEST:
-        ends = [lists * (index + 1) // build.jobs for index in range(build.jobs)]
-        parts = [pending[start:end] for start, end in zip([0, *ends], ends, strict=False)]
     writer = _Writer(build, top, len(pending), step)
-    helpers = _Helpers(writer, parts[1:])
-    with helpers:
-        fault = writer.write(parts[0])
-    if fault is None:
-        fault = helpers.faults[0] if helpers.faults else writer.write(pending[lists:])
+    groups = [_Group(writer, list(together), crew) for _, together in groupby(pending, lambda path: _turn(path)[:2])]
+    fault = next((fault for group in groups if (fault := group.write()) is not None), None)
     if fault is None:
         last = f"{top}/{pending[-1].rpartition('/')[0]}" if pending else ""
         fault = _delete(top, (*sorted(changes.stale, key=_turn, reverse=True), *changes.leftovers), last)
@@ -170,94 +161,41 @@ class _Writer:
         return None
 
 
-class _Helpers:
-    """Forked processes that write a part of the files each; none outlives the block."""
+class _Group:
+    """Files that may stand there before each other, of which each process writes a part."""
 
-    def __init__(self, writer: _Writer, parts: list[list[str]]) -> None:
+    def __init__(self, writer: _Writer, paths: list[str], crew: Crew) -> None:
         self.writer = writer
-        self.parts = parts
-        self.going: list[tuple[int, int, str]] = []
-        """Of each its number, where it tells what it could not write, and its first file."""
-        self.faults: list[Fault] = []
-        """What they could not write, once the block is left."""
+        self.crew = crew
+        jobs = crew.jobs if len(paths) >= crew.jobs * FEWEST else 1
+        ends = [len(paths) * (index + 1) // jobs for index in range(jobs)]
+        self.parts = [paths[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+        self.task = crew.add(self._write_part) if jobs > 1 else None
 
-    def __enter__(self) -> _Helpers:
-        try:
-            for part in self.parts:
-                heard, told = os.pipe()
-                parent = os.getpid()
-                pid = os.fork()
-                if not pid:
-                    os.close(heard)
-                    _help(self.writer, part, told, parent)
-                os.close(told)
-                self.going.append((pid, heard, part[0]))
-        except BaseException:
-            self._stop()
-            raise
-        return self
+    def write(self) -> Fault | None:
+        """Write all of them, until one cannot be written."""
+        if self.task is None:
+            return self.writer.write(self.parts[0])
+        self.crew.start(self.task)
+        fault = self.writer.write(self.parts[0])
+        faults = [fault] if fault is not None else []
+        for result, part in zip(self.crew.results(), self.parts[1:], strict=True):
+            if result.ended:
+                faults.append((part[0], f"a process that wrote it and others has ended early, by {result.ended}"))
+            elif not result.is_made:
+                faults.append((part[0], "a process that wrote it and others could not tell whether it is written"))
+            elif result.data:
+                path, _, reason = result.data.decode("utf-8", "surrogateescape").partition("\0")
+                faults.append((path, reason))
+        return faults[0] if faults else None
 
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        try:
-            while self.going and error is None:
-                pid, heard, first = self.going[0]
-                with os.fdopen(heard, "rb", closefd=False) as stream:
-                    data = stream.read()
-                _, status = os.waitpid(pid, 0)
-                del self.going[0]
-                os.close(heard)
-                fault = _outcome(first, data, os.waitstatus_to_exitcode(status))
-                if fault is not None:
-                    self.faults.append(fault)
-        finally:
-            self._stop()
-
-    def _stop(self) -> None:
-        """Let all end between two files."""
-        if not self.going:
-            return
-        import signal
-
-        for pid, heard, _ in self.going:
-            # An interrupt may come between the end of one and the note of it.
-            with contextlib.suppress(ProcessLookupError, ChildProcessError):
-                os.kill(pid, signal.SIGINT)
-                os.waitpid(pid, 0)
-            os.close(heard)
-        self.going = []
-
-
-def _help(writer: _Writer, part: list[str], told: int, parent: int) -> NoReturn:
-    """Write a part, tell of what could not be written, and end this process."""
-    code = 1
-    try:
-        writer.step, writer.parent = None, parent
-        fault = writer.write(part)
+    def _write_part(self, which: int) -> Iterator[bytes]:
+        """Write a part in another process, and yield what could not be written."""
+        self.writer.step = None
+        self.writer.parent = self.writer.parent or os.getppid()
+        fault = self.writer.write(self.parts[which])
         if fault is not None:
-            os.write(told, "\0".join(fault).encode("utf-8", "surrogateescape"))
-        code = 0
-    except KeyboardInterrupt:
-        code = 0
-    except BaseException:
-        import traceback
-
-        with contextlib.suppress(OSError):
-            os.write(2, traceback.format_exc().encode("utf-8", "replace"))
-    finally:
-        os._exit(code)
-
-
-def _outcome(first: str, data: bytes, code: int) -> Fault | None:
-    """Return what a process could not write, from what it told and how it ended."""
-    if code:
-        import signal
-
-        told = f"signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"exit code {code}"
-        return first, f"a process that wrote it and others has ended early, by {told}"
-    if not data:
-        return None
-    path, _, reason = data.decode("utf-8", "surrogateescape").partition("\0")
-    return path, reason
+            yield "\0".join(fault).encode("utf-8", "surrogateescape")
 
 
 def _delete(top: str, paths: Iterable[str], last: str) -> Fault | None:

@@ -8,12 +8,12 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from render.cache import record, store
+from render.cache import store
 from tests import forked
 from tests.compiled import interpreted
 from tests.project import PLATFORM, project
@@ -542,23 +542,3 @@ def test_an_edit_that_is_taken_back_is_one_more(pair: Repository) -> None:
         rewrite(pair, "catalog/redis.yaml", old, new)
         assert pair.take("build") == "rest"
         assert pair.take("check") == "all"
-
-
-def failing(error: Exception) -> Iterator[bytes]:
-    yield b"one"
-    raise error
-
-
-def test_another_process_makes_bytes_or_nothing_is_kept(capfd: pytest.CaptureFixture[str]) -> None:
-    with record._Apart(iter([b"one", b"two"])) as apart:
-        assert b"".join(apart.parts()) == b"onetwo"
-    with record._Apart(failing(OSError("gone"))) as apart, pytest.raises(record._UnkeptError):
-        next(apart.parts())
-    with record._Apart(failing(ZeroDivisionError("a bug"))) as apart, pytest.raises(RuntimeError):
-        next(apart.parts())
-    assert "ZeroDivisionError: a bug" in capfd.readouterr().err
-    with record._Apart(failing(OSError("gone"))) as apart:
-        # It is not waited for, and ends with the block.
-        pid = apart.pid
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)

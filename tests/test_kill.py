@@ -28,6 +28,7 @@ import pytest
 import render
 from render import tree
 from render.build import Build, build
+from render.crew import Crew
 from tests.project import project
 
 KILLS = int(os.environ.get("RENDER_KILLS", "120"))
@@ -72,7 +73,7 @@ class Site:
         root = folder / "tree"
         before = _render(folder / "before", root, number, ("same", "changed", "gone"), "a.example.org")
         changes = tree.compare(before, root)
-        assert tree.write(before, changes, root) == []
+        assert tree.write(before, changes, root, Crew()) == []
         for path, data in FOREIGN.items():
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_bytes(data)
@@ -102,7 +103,7 @@ class Site:
             changes = tree.compare(self.made, self.root)
             assert [one for one in changes.diagnostics if one.severity == "error"] == []
             before_writing()
-            assert tree.write(self.made, changes, self.root) == []
+            assert tree.write(self.made, changes, self.root, Crew()) == []
 
     def check_killed(self) -> None:
         """Assert that each file is old or new, whole, and that the next build finishes."""
@@ -342,7 +343,7 @@ def failed(site: Site, prepare: Callable[[], None]) -> str:
         with tree.lock(site.root) as faults:
             changes = tree.compare(site.made, site.root) if not faults else tree.Changes()
             told = [one for one in (*faults, *changes.diagnostics) if one.severity == "error"] or tree.write(
-                site.made, changes, site.root
+                site.made, changes, site.root, Crew()
             )
         os.write(end, "\n".join(f"{one.code} {one.message}" for one in told).encode())
 

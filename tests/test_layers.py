@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[1] / "render"
 
 LAYERS = (
     ("structs", "prepared", "patterns", "progress", "digests"),
-    ("render", "diagnostics", "redact", "codes", "files", "texts"),
+    ("render", "diagnostics", "redact", "codes", "files", "texts", "crew"),
     ("yaml",),
     ("model",),
     ("catalog", "committed"),

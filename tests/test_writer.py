@@ -12,6 +12,8 @@ import pytest
 
 from render import tree
 from render.build import Build
+from render.crew import Crew
+from render.diagnostics import Diagnostic
 from render.texts import IN_MEMORY
 from render.tree import Changes
 from render.writer import FEWEST
@@ -30,6 +32,12 @@ def made(jobs: int, count: int = COUNT) -> tuple[Build, Changes]:
     return build, Changes(new=list(build.files))
 
 
+def write(build: Build, changes: Changes, root: Path) -> list[Diagnostic]:
+    with Crew() as crew:
+        crew.jobs = build.jobs
+        return tree.write(build, changes, root, crew)
+
+
 def contents(root: Path) -> dict[str, bytes]:
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
@@ -38,7 +46,7 @@ def contents(root: Path) -> dict[str, bytes]:
 def test_any_number_of_processes_writes_the_same_tree(tmp_path: Path, jobs: int) -> None:
     build, changes = made(jobs)
 
-    assert tree.write(build, changes, tmp_path) == []
+    assert write(build, changes, tmp_path) == []
 
     assert contents(tmp_path) == {path: build.files.data(path) for path in build.files}
 
@@ -46,7 +54,7 @@ def test_any_number_of_processes_writes_the_same_tree(tmp_path: Path, jobs: int)
 def test_a_kustomization_is_written_after_all_that_it_lists(tmp_path: Path) -> None:
     build, changes = made(3)
 
-    assert tree.write(build, changes, tmp_path) == []
+    assert write(build, changes, tmp_path) == []
 
     times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.yaml")}
     lists = [time for path, time in times.items() if path.name == "kustomization.yaml"]
@@ -59,7 +67,7 @@ def test_a_file_that_cannot_be_written_is_told(tmp_path: Path, index: int) -> No
     (tmp_path / "apps").mkdir()
     (tmp_path / f"apps/s{index:04}").write_text("a file is in the way")
 
-    (fault,) = tree.write(build, changes, tmp_path)
+    (fault,) = write(build, changes, tmp_path)
 
     assert fault.code == "R508"
     assert fault.location.path.endswith(f"apps/s{index:04}/values.yaml")
@@ -88,7 +96,7 @@ def run_apart(tmp_path: Path, first: str) -> int:
             return ask(path, flags, mode)
 
         os.open = slow  # type: ignore[assignment]
-        faults = tree.write(build, changes, tmp_path)
+        faults = write(build, changes, tmp_path)
         sys.stdout.write("".join(f"{one.message}\n" for one in faults))
         code = len(faults)
     except KeyboardInterrupt:

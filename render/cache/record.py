@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import marshal
 import os
 import stat
@@ -12,18 +11,18 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
 from render.cache import replay, store
+from render.crew import UnmadeError
 from render.digests import digest_of
-from render.files import Seen, below, upwards
+from render.files import Seen, below, is_inside, upwards
 from render.templates import shipped_folder
 from render.tree import OWNED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import IO, NoReturn
-
     from render.build import Build
     from render.cache.edits import Edited
     from render.cache.replay import Memory
+    from render.crew import Crew
     from render.diagnostics import Diagnostic
     from render.tree import Changes
 
@@ -35,13 +34,48 @@ Parts = list[tuple[int, bytes]]
 """What is printed: file descriptor and text, in turn."""
 Index = dict[str, tuple[int, int, bytes]]
 """Where the files of the catalog lie in the record's base, with their lengths and digests."""
-_BUG = 3
-"""The exit code of a process that met a bug of ours."""
+FIRST_SHARE = 0.6
+"""Share of an equal part of the tree's files at which the process looks that also keeps the inputs."""
+FEWEST = 200
+"""Files for which another process is worth waking."""
 _MODULES = (".py", ".json", ".j2", ".so", ".bin")
 
 
-class _UnkeptError(Exception):
-    """Something was read that the record could not know again."""
+class Look:
+    """What other processes look at for a record: most files of a large tree."""
+
+    def __init__(self, memory: Memory, made: Build, root: str, crew: Crew) -> None:
+        self.made = made
+        self.root = root
+        self.crew = crew
+        self.limit = memory.started - replay.GRACE
+        """From here on a change time proves nothing."""
+        paths = list(made.files)
+        jobs = crew.jobs if len(paths) >= crew.jobs * FEWEST else 1
+        first = int(len(paths) / jobs * FIRST_SHARE) if jobs > 1 else len(paths)
+        each = -(-(len(paths) - first) // max(jobs - 1, 1))
+        self.shares = [paths[:first], *(paths[first:][each * which :][:each] for which in range(jobs - 1))]
+        self.task = crew.add(self._look) if jobs > 1 else None
+
+    def files(self, which: int = 0) -> Iterator[Entry]:
+        """Yield the files of one share."""
+        for path in self.shares[which]:
+            yield f"{self.root}/{path}", replay.OUTPUT, digest_of(self.made.files.data(path))
+
+    def start(self) -> None:
+        """Let the others begin, after the tree is written."""
+        if self.task is not None:
+            self.crew.start(self.task)
+
+    def results(self) -> Iterator[bytes]:
+        """Yield what they have found; raises UnmadeError when one could not look."""
+        for result in self.crew.results() if self.task is not None else ():
+            if result.ended or not result.is_made:
+                raise UnmadeError
+            yield result.data
+
+    def _look(self, which: int) -> Iterator[bytes | memoryview]:
+        return store.packed(_chunks(self.files(which), self.limit))
 
 
 def keep(
@@ -51,6 +85,7 @@ def keep(
     changes: Changes,
     places: tuple[str, str, str],
     reports: dict[str, tuple[int, Parts]],
+    look: Look,
 ) -> bool:
     """Keep the record of a run; False when there is something in it that could not be known again.
 
@@ -62,22 +97,15 @@ def keep(
         return False
     token = os.urandom(store.DIGEST_SIZE)
     try:
+        look.start()
         tree = _Tree(places[2], made, changes)
         head = {**_head(memory, made, places, tree), "token": token, "reports": reports}
-        store.save_parts(memory.base_path, map(seen.contents.data, seen.files))
         store.forget(memory.late_path)
+        store.save_parts(memory.base_path, map(seen.contents.data, seen.files))
         store.save(memory.edit_path, _value(made, token, _index(seen)))
-        paths, limit = list(made.files), memory.started - replay.GRACE
-        middle = len(paths) // 2 if made.jobs > 1 else 0
-        half = chain(_inputs(seen, places[1]), tree.files(paths[:middle]))
-        other = chain(tree.files(paths[middle:]), tree.rest())
-        if middle:
-            with _Apart(store.packed(_chunks(other, limit))) as apart:
-                parts = chain(store.packed(_chunks(half, limit)), apart.parts())
-                kept = store.save(memory.path, head, parts)
-        else:
-            kept = store.save(memory.path, head, store.packed(_chunks(chain(half, other), limit)))
-    except (OSError, _UnkeptError):
+        own = _chunks(chain(_inputs(seen, places[1]), look.files(), tree.rest()), look.limit)
+        kept = store.save(memory.path, head, chain(store.packed(own), look.results()))
+    except (OSError, UnmadeError):
         return False
     store.tidy(memory.parent)
     return kept
@@ -157,73 +185,12 @@ def _chunks(entries: Iterable[Entry], limit: int) -> Iterator[bytes]:
             assert found is not None
             if found[4] >= limit:
                 if not digest:
-                    raise _UnkeptError
+                    raise UnmadeError
                 now[index] = None
             elif not digest and kind == replay.OUTPUT:
                 digest = digest_of(replay.read(path))  # noqa: PLW2901 - it was not known before
             digests.append(digest or bytes(store.DIGEST_SIZE))
         yield marshal.dumps((paths, now, b"".join(digests), bytes(kind for _, kind, _ in part)))
-
-
-class _Apart:
-    """A forked process that makes some bytes; it does not outlive the block."""
-
-    def __init__(self, made: Iterator[bytes | memoryview]) -> None:
-        self.made = made
-        self.pid = 0
-        self.file: IO[bytes] | None = None
-
-    def __enter__(self) -> _Apart:
-        import tempfile
-
-        self.file = tempfile.TemporaryFile(prefix="render-")
-        self.pid = os.fork()
-        if not self.pid:
-            _make(self.made, self.file)
-        return self
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if self.pid:
-            import signal
-
-            # An interrupt may come between its end and the note of it.
-            with contextlib.suppress(ProcessLookupError, ChildProcessError):
-                os.kill(self.pid, signal.SIGKILL)
-                os.waitpid(self.pid, 0)
-        if self.file is not None:
-            self.file.close()
-
-    def parts(self) -> Iterator[bytes]:
-        """Yield the bytes once they are all there; raises _UnkeptError when the process could not make them."""
-        assert self.file is not None
-        _, status = os.waitpid(self.pid, 0)
-        self.pid = 0
-        code = os.waitstatus_to_exitcode(status)
-        if code == _BUG:
-            raise RuntimeError("another process could not look at the tree; it said why")
-        if code:
-            raise _UnkeptError
-        self.file.seek(0)
-        while part := self.file.read(1 << 20):
-            yield part
-
-
-def _make(parts: Iterator[bytes | memoryview], file: IO[bytes]) -> NoReturn:
-    """Write the bytes, and end this process."""
-    code = _BUG
-    try:
-        for part in parts:
-            file.write(part)
-        file.flush()
-        code = 0
-    except (OSError, _UnkeptError, KeyboardInterrupt):
-        code = 1
-    except BaseException:
-        import traceback
-
-        os.write(2, traceback.format_exc().encode("utf-8", "replace"))
-    finally:
-        os._exit(code)
 
 
 def _inputs(seen: Seen, platform: str) -> Iterator[Entry]:
@@ -269,7 +236,7 @@ class _Tree:
     def __init__(self, root: str, made: Build, changes: Changes) -> None:
         walk = changes.walk
         if walk is None:
-            raise _UnkeptError
+            raise UnmadeError
         self.root = root
         self.made = made
         self.others = sorted(walk.files.difference(made.files))
@@ -281,11 +248,11 @@ class _Tree:
             or any(kind != "file" or "/" not in path for path, kind in walk.odd.items())
             or not stat.S_ISDIR(os.stat(root).st_mode)
         ):
-            raise _UnkeptError
+            raise UnmadeError
         if not changes.is_clean and (self.others or walk.odd or changes.diagnostics or _keeps(changes)):
             # What the next run will say of these could differ from what this one says.
-            raise _UnkeptError
-        self.folders = dict.fromkeys(walk.folders, "")
+            raise UnmadeError
+        self.folders = {folder: bytearray() for folder in walk.folders}
         """The entries of each folder, each after a letter for what it is and with `/` behind it."""
         for path in (*walk.files, *walk.odd, *changes.new):
             self._enter(path, "f")
@@ -298,12 +265,13 @@ class _Tree:
 
     def _enter(self, path: str, letter: str) -> None:
         folder, _, name = path.rpartition("/")
-        if not any(path == one or path.startswith(f"{one}/") for one in OWNED) or path in OWNED:
-            return
-        if folder not in self.folders:
-            self.folders[folder] = ""
+        listed = self.folders.get(folder)
+        if listed is None:
+            if path in OWNED or not any(is_inside(path, one) for one in OWNED):
+                return
+            listed = self.folders[folder] = bytearray()
             self._enter(folder, "d")
-        self.folders[folder] += f"{letter}{name}/"
+        listed += f"{letter}{name}/".encode("utf-8", "surrogateescape")
 
     def _look_above(self) -> None:
         for folder in OWNED:
@@ -320,20 +288,18 @@ class _Tree:
                 else:
                     self.above.append(full)
 
-    def files(self, paths: Iterable[str]) -> Iterator[Entry]:
-        """Yield some files of the build."""
-        for path in paths:
-            yield f"{self.root}/{path}", replay.OUTPUT, digest_of(self.made.files.data(path))
-
     def rest(self) -> Iterator[Entry]:
         """Yield the other files, without a digest, which is taken when it is known to be the one, and folders."""
         for path in (*self.others, *self.odd):
             yield f"{self.root}/{path}", replay.OUTPUT, b""
         for folder, names in self.folders.items():
-            yield f"{self.root}/{folder}", replay.OUTPUT_FOLDER, store.listing(names.split("/")[:-1])
+            entries = names.decode("utf-8", "surrogateescape").split("/")[:-1]
+            yield f"{self.root}/{folder}", replay.OUTPUT_FOLDER, store.listing(entries)
 
 
 def _keeps(changes: Changes) -> bool:
     """Whether a value of the bot was kept in a service that is written."""
+    if not changes.kept:
+        return False
     services = {path.split("/")[1] for path in (*changes.new, *changes.changed) if path.count("/") == 2}
     return any(f"{policy}-".startswith(f"{service}-") for policy, _, _ in changes.kept for service in services)
