@@ -81,7 +81,7 @@ def test(arguments: list[str]) -> int:
     # The copy is a repository of its own, as the checkout is.
     subprocess.run(["git", "init", "--quiet", str(copy)], check=True)
     with zipfile.ZipFile(made) as archive:
-        archive.extractall(copy, [name for name in archive.namelist() if name.endswith(".so")])
+        archive.extractall(copy, [name for name in archive.namelist() if name.endswith((".so", "/prepared.bin"))])
     # Processes that tests start elsewhere see these modules too, before those of the checkout.
     environment = {**os.environ, "PYTHONPATH": str(copy)}
     environment.setdefault("RENDER_SHARED", str(ROOT.parent / "shared"))

@@ -75,7 +75,9 @@ class Carried:
         return f"{told}, {self.faulty} without the override table as it is" if self.releases else told
 
 
-def check_trees(folders: Iterable[StrPath], table: PlacedTable, emitted: Emitted, root: str | None = None) -> Carried:
+def check_trees(
+    folders: Iterable[StrPath], table: PlacedTable, emitted: Emitted, root: StrPath | None = None
+) -> Carried:
     """Check every HelmRelease below the folders, hidden ones left out.
 
     A release that the catalog renders must carry what its service emits, any other the whole table. `root` is the

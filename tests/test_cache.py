@@ -510,6 +510,7 @@ def test_after_many_edited_files_all_are_read_again(pair: Repository, monkeypatc
     assert pair.take("build") == "rest"
 
 
+@interpreted
 @pytest.mark.parametrize("damage", [*DAMAGE.values(), None], ids=[*DAMAGE, "gone"])
 def test_without_what_an_edit_left_all_is_read_again(pair: Repository, damage: Callable[[bytes], bytes] | None) -> None:
     rewrite(pair, "catalog/redis.yaml", "a: 1", "a: 2")
@@ -524,6 +525,7 @@ def test_without_what_an_edit_left_all_is_read_again(pair: Repository, damage: C
     assert pair.take("build") == "all"
 
 
+@interpreted
 def test_what_an_edit_left_does_not_count_for_a_later_record(pair: Repository) -> None:
     rewrite(pair, "catalog/redis.yaml", "a: 1", "a: 2")
     assert pair.take("build") == "rest"
@@ -537,6 +539,7 @@ def test_what_an_edit_left_does_not_count_for_a_later_record(pair: Repository) -
     assert pair.take("build") == "all"
 
 
+@interpreted
 def test_an_edit_that_is_taken_back_is_one_more(pair: Repository) -> None:
     for old, new in (("a: 1", "a: 2"), ("a: 2", "a: 1"), ("a: 1", "a: 2")):
         rewrite(pair, "catalog/redis.yaml", old, new)
