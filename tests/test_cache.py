@@ -545,3 +545,23 @@ def test_an_edit_that_is_taken_back_is_one_more(pair: Repository) -> None:
         rewrite(pair, "catalog/redis.yaml", old, new)
         assert pair.take("build") == "rest"
         assert pair.take("check") == "all"
+
+
+@pytest.mark.parametrize("most", [0, 1, 256])
+def test_other_times_are_kept_beside_a_record_while_they_are_few(
+    repository: Repository, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("render.cache.replay.MOST_LATE", most)
+    repository.settle()
+    for name in ("web", "db"):
+        path = repository.folder / f"catalog/{name}.yaml"
+        path.touch()
+    (record,) = repository.cache.glob("*.run")
+    before = record.read_bytes()
+
+    assert repository.run("check")
+    (late,) = repository.cache.glob("*.late") if most == 256 else ((),)
+    kept = late.stat().st_mtime_ns if late else 0
+    assert (record.read_bytes() == before) is (most == 256)
+    assert repository.run("check")
+    assert not late or late.stat().st_mtime_ns == kept

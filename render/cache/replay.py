@@ -39,6 +39,8 @@ _UNKEPT = ("--no-cache", "--force", "--only", "--tree", "--help", "-h")
 """Options whose runs look at more than is recorded, or at less."""
 MOST_BYTES = 1 << 27
 """Longer files are not read to be compared; that of a tree's Flux Kustomizations has 330 bytes for each service."""
+MOST_LATE = 256
+"""Files and folders that are kept beside a record, so that it need not be written again when few have other times."""
 EDITS = 8
 """Files of the catalog that may have changed for the rest to be taken from the record."""
 
@@ -82,7 +84,7 @@ class Memory:
         record, rest = store.load_all(self.path)
         if type(record) is not dict or record.get("key") != self.key:
             return None
-        late: dict[str, Any] = {"entries": {}, "newer": {}}
+        late: dict[str, Any] = {"token": record["token"], "entries": {}, "newer": {}}
         found = store.load(self.late_path)
         if type(found) is dict and found.get("token") == record["token"]:
             late = found
@@ -187,12 +189,13 @@ class _Standing:
         if any(os.path.exists(path) is not there for path, there in record["exists"]):
             return None
         late, met = self.late, 0
+        renewed: Late = {}
+        again: dict[int, tuple[Any, ...]] = {}
         for index, chunk in enumerate(self.chunks):
             paths, known, digests, kinds = marshal.loads(chunk)
             now = list(map(signature, map(os.lstat, paths)))
             if now == known:
                 continue
-            is_renewed = False
             for place, path in enumerate(paths):
                 if now[place] == known[place] and path not in late:
                     continue
@@ -215,12 +218,19 @@ class _Standing:
                     self.is_late_renewed = True
                 else:
                     now[place] = found
-                    is_renewed = True
-            if is_renewed:
-                self.is_renewed = True
-                self.chunks[index] = marshal.dumps((paths, now, digests, kinds))
-        # One that was not met looks as it did before it was edited, times included.
-        return self.found if met == len(late) else None
+                    renewed[path] = found, digest
+            again[index] = paths, now, digests, kinds
+        if met != len(late):
+            # One that was not met looks as it did before it was edited, times included.
+            return None
+        if renewed and len(late) + len(renewed) > MOST_LATE:
+            self.is_renewed = True
+            for index, entries in again.items():
+                self.chunks[index] = marshal.dumps(entries)
+        elif renewed:
+            self.is_late_renewed = True
+            late |= renewed
+        return self.found
 
     def _holds(self, path: str, now: tuple[int, ...], digest: bytes, kind: int) -> bool:
         """Whether a file or folder with other times holds what it held."""
