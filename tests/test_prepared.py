@@ -10,12 +10,15 @@ from typing import Any
 
 import pytest
 
-from render import patterns, prepared, preparing
+from render import prepared, preparing
+from render.flux.api_schema import DURATION, DURATION_WITHOUT_HOURS
 from render.model import schema
+from render.plan import platform
 from tests.compiled import IS_COMPILED
 
 TOP = Path(__file__).parents[1]
 KEYS = preparing.keys()
+DURATIONS = (DURATION, DURATION_WITHOUT_HOURS)
 
 
 @pytest.fixture
@@ -43,7 +46,8 @@ def test_a_kept_pattern_is_the_compiled_one(key: tuple[str | bytes, int], there:
 def test_the_patterns_of_modules_schemas_and_tables_are_kept() -> None:
     texts = {text for text, _ in KEYS}
 
-    assert patterns.lazy(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")._text in texts  # type: ignore[attr-defined]
+    assert platform._KEY._text in texts  # type: ignore[attr-defined]
+    assert set(KEYS) >= {(pattern, int(re.ASCII)) for pattern in DURATIONS}
     assert json.loads(schema.text("service"))["properties"]["name"]["pattern"].replace("$", r"\Z") in texts
     assert len(texts) > 150
 
